@@ -1,0 +1,438 @@
+/**
+ * A workspace, its tools, a queue in which calls run one at a time, and a numbered stream of what happens. Source:
+ * design, "A call in a Session".
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as PubSub from "effect/PubSub"
+import * as Queue from "effect/Queue"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { type ApprovalPolicy, type ApprovalRequest, Approver, type Decision, verdict } from "./Approval.ts"
+import * as BoundedOutput from "./BoundedOutput.ts"
+import type { CallContext } from "./CallContext.ts"
+import { Digest } from "./Digest.ts"
+import * as Display from "./Display.ts"
+import type { JsonObject } from "./Json.ts"
+import { Limits } from "./Limits.ts"
+import type { SessionEvent } from "./SessionEvent.ts"
+import type { Outcome, PreparedCall, Tool } from "./Tool.ts"
+import { type ErrorKind, statusOf, ToolError } from "./ToolError.ts"
+import { ToolRegistry } from "./ToolRegistry.ts"
+import type { ToolResult } from "./ToolResult.ts"
+import { Workspace } from "./Workspace.ts"
+
+/** The id of a new call is that of one that has not ended. */
+export class CallIdInUse extends Schema.TaggedError<CallIdInUse>()("CallIdInUse", { id: Schema.String }) {
+  override get message(): string {
+    return `a call with the id ${JSON.stringify(this.id)} has not ended yet`
+  }
+}
+
+/** There is no open question of that id: it was never asked, or is answered already, or its call has ended. */
+export class NoSuchApproval extends Schema.TaggedError<NoSuchApproval>()("NoSuchApproval", { id: Schema.String }) {
+  override get message(): string {
+    return `no question ${JSON.stringify(this.id)} is open`
+  }
+}
+
+/** What somebody wants done. */
+export interface CallRequest {
+  readonly tool: string
+  /** Untrusted JSON. */
+  readonly input: unknown
+  /** Default: the next number of the session. */
+  readonly id?: string
+}
+
+/** A call that was submitted. */
+export interface Call {
+  readonly id: string
+  /** Waits for the answer. */
+  readonly result: Effect.Effect<ToolResult>
+}
+
+export interface Session {
+  /** The absolute path of the workspace. */
+  readonly workspace: string
+  readonly tools: ReadonlyArray<Tool>
+  /** Puts a call into the queue. Bad input is answered at once. Fails only where the id is taken. */
+  readonly submit: (request: CallRequest) => Effect.Effect<Call, CallIdInUse>
+  /** Submits a call and waits for its answer; interruption cancels the call and waits for its release. */
+  readonly call: (request: CallRequest) => Effect.Effect<ToolResult, CallIdInUse>
+  /**
+   * Cancels a call. A waiting one is answered at once and runs nothing; a running one is interrupted and answered after
+   * its release; a second cancel ends the grace of that release. False where no such call is live.
+   */
+  readonly cancel: (id: string) => Effect.Effect<boolean>
+  /** The ids of the calls that have not ended, oldest first. */
+  readonly live: Effect.Effect<ReadonlyArray<string>>
+  /** The questions that are open, oldest first. */
+  readonly approvals: Effect.Effect<ReadonlyArray<ApprovalRequest>>
+  /** Answers an open question. The first answer wins. */
+  readonly answer: (approvalId: string, decision: Decision) => Effect.Effect<void, NoSuchApproval>
+  /**
+   * Subscribes to all events from now on; the stream ends after the last event of the session. A slow subscriber holds
+   * nothing up: while {@link maxLag} events wait for it, no `progress` is added to them.
+   */
+  readonly events: Effect.Effect<Stream.Stream<SessionEvent>, never, Scope.Scope>
+  /** Waits until no call is live. */
+  readonly idle: Effect.Effect<void>
+}
+
+export interface Options {
+  readonly policy: ApprovalPolicy
+  /** Answers every question with yes, so that none is asked. It does not turn `never` into yes. */
+  readonly assumeYes?: boolean
+}
+
+/** How many events may wait for the slowest subscriber before `progress` is left out. */
+export const maxLag = 1024
+
+/** The most calls that may wait; one more is refused with kind `limit`. */
+export const maxWaiting = 1024
+
+/** The longest message of an error, in characters. */
+const maxMessage = 2000
+
+/** How often a call that nobody was asked about is prepared again because its files changed before it ran. */
+const maxRetries = 3
+
+/** `Omit` that keeps the members of a union apart. */
+type Unnumbered<Event> = Event extends unknown ? Omit<Event, "seq" | "id"> : never
+
+interface LiveCall {
+  readonly id: string
+  readonly tool: string
+  readonly outputLimitBytes: number
+  readonly prepare: Effect.Effect<PreparedCall, ToolError>
+  readonly done: Deferred.Deferred<ToolResult>
+  readonly hurry: Deferred.Deferred<void>
+  /** What ended the call first, where it did not end by itself. */
+  cause: "cancelled" | "timed_out" | undefined
+  timeoutSeconds: number
+  fiber: Fiber.Fiber<Outcome, ToolError> | undefined
+  partial: Outcome | undefined
+  committed: Outcome | undefined
+}
+
+/** A session in the workspace, with the tools, limits and approver of the context. Closing its scope cancels all calls. */
+export const make = (
+  options: Options
+): Effect.Effect<Session, never, Workspace | ToolRegistry | Limits | Approver | Digest | Scope.Scope> =>
+  Effect.gen(function* () {
+    const workspace = yield* Workspace
+    const registry = yield* ToolRegistry
+    const limits = yield* Limits
+    const approver = yield* Approver
+    const digest = yield* Digest
+    const events = yield* PubSub.unbounded<SessionEvent | undefined>()
+    const queue = yield* Queue.unbounded<LiveCall>()
+    const live = new Map<string, LiveCall>()
+    const questions = new Map<
+      string,
+      { readonly request: ApprovalRequest; readonly answer: Deferred.Deferred<Decision> }
+    >()
+    let seq = 0
+    let calls = 0
+    let asked = 0
+    let closed = false
+
+    const unsafeEmit = (id: string, event: Unnumbered<SessionEvent>): void => {
+      events.unsafeOffer({ seq: ++seq, id, ...event } as SessionEvent)
+    }
+
+    const emit = (id: string, event: Unnumbered<SessionEvent>): Effect.Effect<void> =>
+      Effect.sync(() => unsafeEmit(id, event))
+
+    const progress = (call: LiveCall, text: string): Effect.Effect<void> =>
+      Effect.sync(() => {
+        if (Option.getOrElse(events.unsafeSize(), () => 0) < maxLag) unsafeEmit(call.id, { event: "progress", text })
+      })
+
+    // The envelope
+
+    const errorOf = (kind: ErrorKind, message: string) => ({
+      status: statusOf(kind),
+      error: { kind, message: Display.bounded(message, maxMessage) }
+    })
+
+    const outputOf = (call: LiveCall, outcome: Outcome) => {
+      const result = BoundedOutput.boundResult(outcome.output, call.outputLimitBytes)
+      return result === undefined
+        ? errorOf("internal", `${call.tool}: its result holds more than ${call.outputLimitBytes} bytes`)
+        : { status: outcome.succeeded ? ("completed" as const) : ("failed" as const), result }
+    }
+
+    const interruptedOf = (call: LiveCall, cause: "cancelled" | "timed_out") => {
+      const kept = call.partial === undefined ? undefined : outputOf(call, call.partial)
+      const result = kept !== undefined && "result" in kept ? { result: kept.result } : {}
+      if (cause === "cancelled") return { ...errorOf("cancelled", "the call was cancelled"), ...result }
+      return "result" in result
+        ? { status: "timed_out" as const, ...result }
+        : errorOf("timeout", `no answer within ${call.timeoutSeconds} s`)
+    }
+
+    const endingOf = (call: LiveCall, exit: Exit.Exit<Outcome, ToolError>) => {
+      if (Exit.isSuccess(exit)) return outputOf(call, exit.value)
+      if (call.committed !== undefined) return outputOf(call, call.committed)
+      if (call.cause !== undefined) return interruptedOf(call, call.cause)
+      const failure = Cause.failureOption(exit.cause)
+      return Option.isSome(failure)
+        ? errorOf(failure.value.kind, failure.value.message)
+        : errorOf("internal", `${call.tool}: the tool broke; this is a fault in it, not in the call`)
+    }
+
+    const finish = (call: LiveCall, ending: Omit<ToolResult, "call_id" | "tool">): Effect.Effect<void> =>
+      Effect.sync(() => {
+        // Of a cancel and the worker, the first to get here answers.
+        if (live.get(call.id) !== call) return
+        live.delete(call.id)
+        const result: ToolResult = { call_id: call.id, tool: call.tool, ...ending }
+        unsafeEmit(call.id, { event: "completed", result })
+        Deferred.unsafeDone(call.done, Effect.succeed(result))
+      })
+
+    // Ending a call
+
+    const interrupt = (call: LiveCall): Effect.Effect<void> =>
+      Effect.suspend(() => (call.fiber === undefined ? Effect.void : Fiber.interruptFork(call.fiber)))
+
+    const hurry = (call: LiveCall): Effect.Effect<void> => Effect.asVoid(Deferred.succeed(call.hurry, undefined))
+
+    const expire = (call: LiveCall): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        if (call.cause !== undefined) return hurry(call)
+        call.cause = "timed_out"
+        return Effect.zipRight(hurry(call), interrupt(call))
+      })
+
+    const cancelLive = (call: LiveCall): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        if (call.cause !== undefined) return hurry(call)
+        call.cause = "cancelled"
+        return call.fiber === undefined ? finish(call, interruptedOf(call, "cancelled")) : interrupt(call)
+      })
+
+    /** Runs a part of a call under a deadline. The timer runs on through the part's release, to end its grace. */
+    const within = <A, E>(call: LiveCall, seconds: number, part: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+      Effect.acquireUseRelease(
+        Effect.suspend(() => {
+          call.timeoutSeconds = seconds
+          return Effect.forkDaemon(Effect.interruptible(Effect.delay(expire(call), `${seconds} seconds`)))
+        }),
+        () => part,
+        Fiber.interrupt
+      )
+
+    // Living through one
+
+    const ask = (call: LiveCall, prepared: PreparedCall): Effect.Effect<void, ToolError> =>
+      Effect.gen(function* () {
+        const approval_id = `${call.id}-${++asked}`
+        const summary = Display.lines(prepared.summary)
+        const request: ApprovalRequest = {
+          approval_id,
+          call_id: call.id,
+          tool: call.tool,
+          risk: prepared.risk,
+          workspace: workspace.path,
+          summary,
+          plan: prepared.plan,
+          digest: planDigest(prepared.plan)
+        }
+        const answer = yield* Deferred.make<Decision>()
+        questions.set(approval_id, { request, answer })
+        const { call_id: _, ...question } = request
+        const decision = yield* Effect.zipRight(
+          emit(call.id, { event: "approval_requested", ...question }),
+          Effect.raceFirst(Deferred.await(answer), approver.decide(request))
+        ).pipe(Effect.ensuring(Effect.sync(() => questions.delete(approval_id))))
+        yield* emit(call.id, { event: "approval_resolved", approval_id, ...decision })
+        if (decision.decision === "deny") {
+          const reason = decision.reason === undefined || decision.reason === "" ? "" : `: ${decision.reason}`
+          return yield* new ToolError({ kind: "denied", message: `${call.tool} was denied${reason}` })
+        }
+      })
+
+    const planDigest = (plan: JsonObject): string => digest.sha256(JSON.stringify(plan))
+
+    const contextOf = (call: LiveCall, deadline: number): CallContext<Outcome> => ({
+      callId: call.id,
+      deadline,
+      progress: (text) => progress(call, text),
+      partial: (outcome) =>
+        Effect.sync(() => {
+          call.partial = outcome
+        }),
+      commit: (outcome) =>
+        Effect.sync(() => {
+          call.committed = outcome
+        }),
+      hurry: Deferred.await(call.hurry)
+    })
+
+    const attempt = (call: LiveCall, isFirst: boolean) =>
+      Effect.gen(function* () {
+        const prepared = yield* within(call, limits.commandTimeoutSeconds, call.prepare)
+        const says = verdict(options.policy, prepared.risk)
+        if (says === "deny") {
+          return yield* new ToolError({
+            kind: "denied",
+            message: `the approval policy "${options.policy}" denies ${prepared.risk} calls`
+          })
+        }
+        const asks = says === "ask" && options.assumeYes !== true
+        if (asks) yield* ask(call, prepared)
+        if (isFirst) yield* emit(call.id, { event: "started", tool: call.tool, risk: prepared.risk })
+        const seconds = Option.getOrElse(prepared.timeoutSeconds, () => limits.commandTimeoutSeconds)
+        const now = yield* Clock.currentTimeMillis
+        const exit = yield* Effect.exit(within(call, seconds, prepared.run(contextOf(call, now + seconds * 1000))))
+        return { exit, asks }
+      })
+
+    const life = (call: LiveCall): Effect.Effect<Outcome, ToolError> =>
+      Effect.gen(function* () {
+        for (let retries = 0; ; retries++) {
+          const { asks, exit } = yield* attempt(call, retries === 0)
+          // `changed` says that nothing was done. Where nobody was asked about that plan, a new one is as good.
+          const again =
+            !asks &&
+            retries < maxRetries &&
+            Exit.isFailure(exit) &&
+            Option.exists(Cause.failureOption(exit.cause), (error) => error.kind === "changed")
+          if (!again) return yield* exit
+        }
+      })
+
+    const work = (call: LiveCall): Effect.Effect<void> =>
+      Effect.gen(function* () {
+        if (live.get(call.id) !== call) return
+        const fiber = yield* Effect.forkDaemon(Effect.interruptible(life(call)))
+        call.fiber = fiber
+        const exit = yield* Fiber.await(fiber)
+        if (Exit.isFailure(exit) && call.cause === undefined && Option.isNone(Cause.failureOption(exit.cause))) {
+          yield* Effect.logError(`${call.tool}: call ${call.id} broke`, exit.cause)
+        }
+        yield* finish(call, endingOf(call, exit))
+      }).pipe(Effect.uninterruptible)
+
+    // The surface
+
+    const refused = (id: string, tool: string, error: ToolError): Effect.Effect<Call> => {
+      const result: ToolResult = { call_id: id, tool, ...errorOf(error.kind, error.message) }
+      return Effect.as(emit(id, { event: "completed", result }), { id, result: Effect.succeed(result) })
+    }
+
+    const decodingBroke =
+      (tool: Tool) =>
+      (cause: Cause.Cause<ToolError>): Effect.Effect<never, ToolError> => {
+        const failure = Cause.failureOption(cause)
+        if (Option.isSome(failure)) return Effect.fail(failure.value)
+        const broken = new ToolError({ kind: "internal", message: `${tool.name}: its input could not be decoded` })
+        return Effect.zipRight(Effect.logError(`${tool.name}: decoding broke`, cause), Effect.fail(broken))
+      }
+
+    const submit = (request: CallRequest): Effect.Effect<Call, CallIdInUse> =>
+      Effect.gen(function* () {
+        const id = request.id ?? nextId()
+        if (live.has(id)) return yield* new CallIdInUse({ id })
+        // The name is the caller's text until the registry knows it.
+        const tool = Display.bounded(request.tool, 64)
+        if (closed) {
+          return { id, result: Effect.succeed({ call_id: id, tool, ...errorOf("cancelled", "the session has ended") }) }
+        }
+        const prepared = yield* Effect.either(
+          Effect.gen(function* () {
+            const found = yield* registry.get(request.tool)
+            const prepare = yield* Effect.catchAllCause(found.decode(request.input), decodingBroke(found))
+            if (live.size >= maxWaiting) {
+              return yield* new ToolError({ kind: "limit", message: `more than ${maxWaiting} calls are waiting` })
+            }
+            return { found, prepare }
+          })
+        )
+        if (prepared._tag === "Left") {
+          yield* emit(id, { event: "proposed", tool })
+          return yield* refused(id, tool, prepared.left)
+        }
+        const call: LiveCall = {
+          id,
+          tool,
+          outputLimitBytes: Option.getOrElse(prepared.right.found.outputLimitBytes, () => limits.outputLimitBytes),
+          prepare: prepared.right.prepare,
+          done: yield* Deferred.make<ToolResult>(),
+          hurry: yield* Deferred.make<void>(),
+          cause: undefined,
+          timeoutSeconds: limits.commandTimeoutSeconds,
+          fiber: undefined,
+          partial: undefined,
+          committed: undefined
+        }
+        live.set(id, call)
+        yield* emit(id, { event: "proposed", tool })
+        yield* Queue.offer(queue, call)
+        return { id, result: Deferred.await(call.done) }
+      }).pipe(Effect.uninterruptible)
+
+    const nextId = (): string => {
+      do calls++
+      while (live.has(String(calls)))
+      return String(calls)
+    }
+
+    const idle: Effect.Effect<void> = Effect.suspend(() => {
+      const [oldest] = live.values()
+      return oldest === undefined ? Effect.void : Effect.zipRight(Deferred.await(oldest.done), idle)
+    })
+
+    const cancel = (id: string): Effect.Effect<boolean> =>
+      Effect.suspend(() => {
+        const call = live.get(id)
+        return call === undefined ? Effect.succeed(false) : Effect.as(cancelLive(call), true)
+      })
+
+    yield* Effect.forkScoped(Effect.forever(Effect.flatMap(Queue.take(queue), work)))
+    // Added last, so it goes first: every call is answered, and what runs is released, before the worker ends.
+    yield* Effect.addFinalizer(() =>
+      Effect.gen(function* () {
+        closed = true
+        const open = [...live.values()]
+        for (const call of open) if (call.cause === undefined) yield* cancelLive(call)
+        for (const call of open) yield* Deferred.await(call.done)
+        events.unsafeOffer(undefined)
+      })
+    )
+
+    return {
+      workspace: workspace.path,
+      tools: registry.tools,
+      submit,
+      call: (request) =>
+        Effect.uninterruptibleMask((restore) =>
+          Effect.flatMap(submit(request), (call) =>
+            restore(call.result).pipe(Effect.onInterrupt(() => Effect.zipRight(cancel(call.id), call.result)))
+          )
+        ),
+      cancel,
+      live: Effect.sync(() => [...live.keys()]),
+      approvals: Effect.sync(() => [...questions.values()].map((question) => question.request)),
+      answer: (approvalId, decision) =>
+        Effect.suspend(() => {
+          const question = questions.get(approvalId)
+          if (question === undefined) return Effect.fail(new NoSuchApproval({ id: approvalId }))
+          questions.delete(approvalId)
+          return Effect.asVoid(Deferred.succeed(question.answer, decision))
+        }),
+      events: Effect.map(PubSub.subscribe(events), (queue) =>
+        Stream.takeWhile(Stream.fromQueue(queue), (event) => event !== undefined)
+      ),
+      idle
+    }
+  })

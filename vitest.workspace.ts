@@ -1,0 +1,16 @@
+import { defineWorkspace } from "vitest/config"
+
+const source = { conditions: ["@scv/source", "node", "import", "default"] }
+
+const project = (name: string, root: string) => ({
+  resolve: source,
+  ssr: { resolve: source },
+  test: { name, root, include: ["test/**/*.test.ts"], testTimeout: 20_000 }
+})
+
+export default defineWorkspace([
+  project("core", "packages/core"),
+  project("builtins", "packages/builtins"),
+  project("node", "packages/node"),
+  project("cli", "apps/cli")
+])
