@@ -32,9 +32,12 @@ export class DirectoryError extends Schema.TaggedError<DirectoryError>()("Direct
   detail: Schema.String
 }) {
   override get message(): string {
-    return `${Display.bounded(this.path, 200)}: ${this.detail}`
+    return `${shown([this.path])}: ${this.detail}`
   }
 }
+
+/** A path in the directory, given as components, as messages show it. */
+export const shown = (components: ReadonlyArray<string>): string => Display.bounded(components.join("/"), 200)
 
 /** The same failure in the words of the contract. */
 export const toToolError = (error: DirectoryError): ToolError =>
@@ -52,6 +55,8 @@ export const isSame = (a: Identity, b: Identity): boolean => a.dev === b.dev && 
 export interface FileInfo {
   /** Where it lies in the directory, all links followed: components joined by `/`. */
   readonly location: string
+  /** The texts of the links that led there, in the order in which they were followed. */
+  readonly links: ReadonlyArray<string>
   readonly identity: Identity
   /** The size that the system reports, in bytes; some files hold more than they report. */
   readonly size: number

@@ -1,0 +1,2 @@
+export * as NodeDigest from "./NodeDigest.ts"
+export * as NodeDirectory from "./NodeDirectory.ts"
