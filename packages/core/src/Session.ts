@@ -84,6 +84,11 @@ export interface Session {
   readonly events: Effect.Effect<Stream.Stream<SessionEvent>, never, Scope.Scope>
   /** Waits until no call is live. */
   readonly idle: Effect.Effect<void>
+  /**
+   * Ends the session: calls that are live are cancelled and released, later ones are answered as cancelled, and the
+   * events end. Closing the scope of the session does the same.
+   */
+  readonly close: Effect.Effect<void>
 }
 
 export interface Options {
@@ -399,16 +404,15 @@ export const make = (
       })
 
     yield* Effect.forkScoped(Effect.forever(Effect.flatMap(Queue.take(queue), work)))
+    const close = Effect.gen(function* () {
+      closed = true
+      const open = [...live.values()]
+      for (const call of open) if (call.cause === undefined) yield* cancelLive(call)
+      for (const call of open) yield* Deferred.await(call.done)
+      events.unsafeOffer(undefined)
+    })
     // Added last, so it goes first: every call is answered, and what runs is released, before the worker ends.
-    yield* Effect.addFinalizer(() =>
-      Effect.gen(function* () {
-        closed = true
-        const open = [...live.values()]
-        for (const call of open) if (call.cause === undefined) yield* cancelLive(call)
-        for (const call of open) yield* Deferred.await(call.done)
-        events.unsafeOffer(undefined)
-      })
-    )
+    yield* Effect.addFinalizer(() => close)
 
     return {
       workspace: workspace.path,
@@ -433,6 +437,7 @@ export const make = (
       events: Effect.map(PubSub.subscribe(events), (queue) =>
         Stream.takeWhile(Stream.fromQueue(queue), (event) => event !== undefined)
       ),
-      idle
+      idle,
+      close
     }
   })

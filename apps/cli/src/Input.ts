@@ -1,0 +1,79 @@
+/** What comes in by stdin: bounded, strict UTF-8. */
+import type { Readable } from "node:stream"
+import { ToolError } from "@scv/core"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import { Stdio } from "./Stdio.ts"
+
+/** The most bytes of one input or one line. Source: design, "`scv`". */
+export const maxBytes = 4 * 1024 * 1024
+
+const decoder = new TextDecoder("utf-8", { fatal: true })
+
+/** UTF-8 as text, or undefined where it is none. */
+const decode = (bytes: Uint8Array): string | undefined => {
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+const chunksOf = (input: Readable): Stream.Stream<Buffer> =>
+  Stream.orDie(Stream.fromAsyncIterable(input as AsyncIterable<Buffer>, (error) => error)).pipe(
+    // A terminal that is gone reads as an error; there is nothing more to come from it either way.
+    Stream.catchAllCause(() => Stream.empty)
+  )
+
+/** The whole of stdin. Fails with `too_large` above {@link maxBytes} and `invalid_input` where it is no UTF-8. */
+export const readAll: Effect.Effect<string, ToolError, Stdio> = Effect.gen(function* () {
+  const { input } = yield* Stdio
+  const parts: Array<Buffer> = []
+  let size = 0
+  yield* Stream.runForEach(chunksOf(input), (chunk) => {
+    size += chunk.length
+    parts.push(chunk)
+    return size <= maxBytes
+      ? Effect.void
+      : Effect.fail(new ToolError({ kind: "too_large", message: `input: more than ${maxBytes} bytes on stdin` }))
+  })
+  const text = decode(Buffer.concat(parts))
+  if (text === undefined) return yield* new ToolError({ kind: "invalid_input", message: "input: stdin is not UTF-8" })
+  return text
+})
+
+/** A line of stdin, or why there is none. */
+export type Line = { readonly text: string } | { readonly fault: string }
+
+/** The lines of stdin, framed by LF alone. A line that is too long or no UTF-8 is a fault, and the next one works. */
+export const lines: Effect.Effect<Stream.Stream<Line>, never, Stdio> = Effect.map(Stdio, ({ input }) => {
+  let parts: Array<Buffer> = []
+  let size = 0
+  const take = (last?: Buffer): Line => {
+    const length = size + (last?.length ?? 0)
+    const bytes = Buffer.concat(last === undefined ? parts : [...parts, last])
+    parts = []
+    size = 0
+    if (length > maxBytes) return { fault: `a line of ${length} bytes; the most is ${maxBytes}` }
+    const text = decode(bytes)
+    return text === undefined ? { fault: "a line that is not UTF-8" } : { text }
+  }
+  const split = (chunk: Buffer): ReadonlyArray<Line> => {
+    const found: Array<Line> = []
+    let from = 0
+    for (let at = chunk.indexOf(10, from); at !== -1; at = chunk.indexOf(10, from)) {
+      found.push(take(chunk.subarray(from, at)))
+      from = at + 1
+    }
+    const rest = chunk.subarray(from)
+    size += rest.length
+    // What is over the limit is counted, not kept.
+    if (size <= maxBytes) parts.push(rest)
+    else parts = []
+    return found
+  }
+  return Stream.concat(
+    Stream.mapConcat(chunksOf(input), split),
+    Stream.suspend(() => (size > 0 ? Stream.make(take()) : Stream.empty))
+  )
+})

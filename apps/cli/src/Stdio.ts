@@ -1,0 +1,44 @@
+/** The three standard streams. Stdout carries only answers; everything else goes to stderr. */
+import type { Readable, Writable } from "node:stream"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+
+export class Stdio extends Context.Tag("scv/Stdio")<
+  Stdio,
+  {
+    /** Writes a text and waits until it is handed to the system. A reader that is gone is no error. */
+    readonly out: (text: string) => Effect.Effect<void>
+    readonly err: (text: string) => Effect.Effect<void>
+    readonly input: Readable
+    /** Whether a person can be asked: stdin and stderr are a terminal. */
+    readonly isInteractive: boolean
+    readonly hasColor: (stream: "out" | "err") => boolean
+  }
+>() {}
+
+const writer =
+  (stream: Writable) =>
+  (text: string): Effect.Effect<void> =>
+    Effect.async<void>((resume) => {
+      stream.write(text, () => resume(Effect.void))
+    })
+
+/** The streams of this process. */
+export const layer: Layer.Layer<Stdio> = Layer.sync(Stdio, () => {
+  // A closed pipe or a terminal that is gone would otherwise end the process before it has cleaned up.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
+  const noColor = (process.env["NO_COLOR"] ?? "") !== "" || process.env["TERM"] === "dumb"
+  return {
+    out: writer(process.stdout),
+    err: writer(process.stderr),
+    // Only touched by the commands that read it: opening it would keep a background job from running.
+    get input() {
+      return process.stdin
+    },
+    get isInteractive() {
+      return process.stderr.isTTY === true && process.stdin.isTTY === true
+    },
+    hasColor: (stream) => !noColor && (stream === "out" ? process.stdout : process.stderr).isTTY === true
+  }
+})

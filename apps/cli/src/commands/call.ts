@@ -1,0 +1,64 @@
+import * as Args from "@effect/cli/Args"
+import * as Command from "@effect/cli/Command"
+import { Session, ToolError, type ToolResult } from "@scv/core"
+import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
+import { refusal } from "../Envelope.ts"
+import { ExitCode, exitCodes } from "../ExitCode.ts"
+import { readAll } from "../Input.ts"
+import { Signals } from "../Signals.ts"
+import { Stdio } from "../Stdio.ts"
+import * as TerminalApprover from "../TerminalApprover.ts"
+import * as Wiring from "../Wiring.ts"
+import * as options from "./options.ts"
+
+const tool = Args.text({ name: "TOOL" }).pipe(Args.withDescription("The tool to call; `scv tools` lists them."))
+
+const input = Args.text({ name: "INPUT_JSON" }).pipe(
+  Args.withDescription("The input, a JSON object; `-` reads it from stdin. Default: {}."),
+  Args.withDefault("{}")
+)
+
+const parse = (text: string): Effect.Effect<unknown, ToolError> =>
+  Effect.try({
+    try: (): unknown => JSON.parse(text),
+    catch: (error) =>
+      new ToolError({
+        kind: "invalid_input",
+        message: text.trim() === "" ? "input: expected a JSON object, got nothing" : `input: not JSON: ${String(error)}`
+      })
+  })
+
+const answer = (result: ToolResult) =>
+  Effect.gen(function* () {
+    const stdio = yield* Stdio
+    yield* stdio.out(`${JSON.stringify(result)}\n`)
+    yield* Ref.set(yield* ExitCode, exitCodes[result.status])
+  })
+
+/** `scv call`: one call in this process, its envelope on stdout. */
+export const call = (tools: ReadonlyArray<Wiring.OfferedTool>) =>
+  Command.make("call", {
+    tool,
+    input,
+    workspace: options.workspace,
+    yes: options.yes,
+    policy: options.policy
+  }, (given) =>
+    Effect.gen(function* () {
+      const signals = yield* Signals
+      const text = given.input === "-" ? yield* readAll : given.input
+      const parsed = yield* parse(text)
+      const session = yield* Session.make({ policy: given.policy, assumeYes: given.yes })
+      const { id, result } = yield* Effect.orDie(session.submit({ tool: given.tool, input: parsed }))
+      yield* answer(yield* signals.handledBy(Effect.asVoid(session.cancel(id)))(result))
+    }).pipe(
+      Effect.catchTag("ToolError", (error) => answer(refusal(given.tool, error.kind, error.message))),
+      Effect.provide(TerminalApprover.layer),
+      Effect.provide(Wiring.session(given.workspace, tools)),
+      Effect.catchTag("Unusable", (error) =>
+        Effect.zipRight(answer(refusal(given.tool, error.kind, error.message)), Effect.fail(error))
+      ),
+      Effect.scoped
+    )
+  ).pipe(Command.withDescription("Makes one tool call and prints its answer, one JSON object."))
