@@ -2,13 +2,12 @@
 import * as CliConfig from "@effect/cli/CliConfig"
 import * as Command from "@effect/cli/Command"
 import type * as CommandDescriptor from "@effect/cli/CommandDescriptor"
-import * as HelpDoc from "@effect/cli/HelpDoc"
 import * as Span from "@effect/cli/HelpDoc/Span"
 import * as ValidationError from "@effect/cli/ValidationError"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Terminal from "@effect/platform/Terminal"
-import { Display } from "@scv/core"
+import { Display, suggestion } from "@scv/core"
 import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -18,38 +17,28 @@ import * as Ref from "effect/Ref"
 import { call } from "./commands/call.ts"
 import { completions } from "./commands/completions.ts"
 import { doctor } from "./commands/doctor.ts"
+import * as options from "./commands/options.ts"
 import { session } from "./commands/session.ts"
 import { tools } from "./commands/tools.ts"
 import { refusal } from "./Envelope.ts"
 import { broken, ExitCode, interrupted, unusable } from "./ExitCode.ts"
+import { helpFor, helpTopic } from "./help.ts"
 import type { Signals } from "./Signals.ts"
 import { Stdio } from "./Stdio.ts"
 import { version } from "./version.ts"
 import type * as Wiring from "./Wiring.ts"
 
-const footer = HelpDoc.blocks([
-  HelpDoc.h1("EXIT CODES"),
-  HelpDoc.p("of call: 0 completed, 1 failed, 2 invalid, 3 denied, 124 timed out, 130 cancelled"),
-  HelpDoc.h1("EXAMPLES"),
-  HelpDoc.p(`scv call read '{"path":"README.md"}'`),
-  HelpDoc.p(`echo '{"path":"README.md","limit":80}' | scv call read - --workspace ~/project`),
-  HelpDoc.p("scv doctor"),
-  HelpDoc.p("SCV is not a sandbox: what you approve runs with your own power.")
-])
-
 const ansi = /\u001b\[[0-9;]*m/g
 
-/** Runs an effect with the console of @effect/cli, which knows neither our streams nor when colour is wanted, as ours. */
-const withOwnConsole =
+/** Collects what @effect/cli would print of bad usage, so that it becomes one line. What it prints as answer stays. */
+const withFaultsKept =
   (stdio: typeof Stdio.Service, faults: Array<string>) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Console.consoleWith((base) =>
       Effect.withConsole(effect, {
         ...base,
-        log: (...args: ReadonlyArray<unknown>) => {
-          const text = args.map(String).join(" ")
-          return stdio.out(`${stdio.hasColor("out") ? text : text.replace(ansi, "")}\n`)
-        },
+        log: (...args: ReadonlyArray<unknown>) =>
+          stdio.out(`${args.map(String).join(" ").replace(ansi, "").trimEnd()}\n`),
         error: (...args: ReadonlyArray<unknown>) =>
           Effect.sync(() => {
             faults.push(args.map(String).join(" ").replace(ansi, "").replace(/\s+/g, " ").trim())
@@ -85,6 +74,14 @@ const machine = Layer.mergeAll(
   )
 )
 
+/** A mistyped option, which the library would take for an argument. No argument of ours begins with a dash but `-`. */
+const unknownOption = (args: ReadonlyArray<string>): string | undefined => {
+  const given = args.find((arg) => /^--?[^-]/.test(arg) && !options.names.includes(arg.split("=", 1)[0] ?? ""))
+  if (given === undefined) return undefined
+  const name = given.split("=", 1)[0] ?? ""
+  return `unknown option ${name}${suggestion(name, options.names)}`
+}
+
 /**
  * The whole command: takes the arguments of the process (the runtime and the script first) and comes to an exit code.
  * `offered` are the tools that its sessions have.
@@ -102,21 +99,17 @@ export const run = (
       return root.descriptor
     }
     const root = Command.make("scv", {}).pipe(
-      Command.withDescription("The hands of an AI agent: tools that are validated, approved, bounded and cleaned up after."),
-      Command.withSubcommands([
-        call(offered),
-        tools(offered),
-        session(offered),
-        doctor,
-        completions(descriptor)
-      ])
+      Command.withDescription(
+        "The hands of an AI agent: tools that are validated, approved, bounded and cleaned up after."
+      ),
+      Command.withSubcommands([call(offered), tools(offered), session(offered), doctor, completions(descriptor)])
     )
-    const execute = Command.run(root, { name: "scv", version, executable: "scv", summary: Span.empty, footer })
+    const execute = Command.run(root, { name: "scv", version, executable: "scv", summary: Span.empty })
 
     const complain = (message: string) => stdio.err(`scv: ${Display.bounded(message, 2000)}\n`)
     const refuse = (message: string) =>
       Effect.gen(function* () {
-        yield* complain(message)
+        yield* complain(`${message}; see scv ${helpTopic(argv[2])}--help`)
         if (argv[2] === "call") {
           const tool = argv.slice(3).find((argument) => !argument.startsWith("-")) ?? ""
           yield* stdio.out(`${JSON.stringify(refusal(tool, "invalid_input", message))}\n`)
@@ -124,10 +117,14 @@ export const run = (
         return unusable
       })
 
-    return yield* execute(argv.length > 2 ? argv : [...argv, "--help"]).pipe(
+    const wantsHelp = argv.length <= 2 || argv.includes("--help") || argv.includes("-h")
+    if (wantsHelp) return yield* Effect.as(stdio.out(helpFor(argv[2])), 0)
+    const unknown = unknownOption(argv.slice(2))
+    if (unknown !== undefined) return yield* refuse(unknown)
+    return yield* execute(argv).pipe(
       Effect.zipRight(Ref.get(exitCode)),
       Effect.catchAll((error) => {
-        if (ValidationError.isValidationError(error)) return refuse(`${faults.join("; ")}; see scv --help`)
+        if (ValidationError.isValidationError(error)) return refuse(faults.join("; "))
         return Effect.as(complain(error.message), unusable)
       }),
       Effect.catchAllCause((cause) =>
@@ -135,7 +132,7 @@ export const run = (
           ? Effect.succeed(interrupted)
           : Effect.as(Effect.logError("a fault of scv itself", cause), broken)
       ),
-      withOwnConsole(stdio, faults),
+      withFaultsKept(stdio, faults),
       Effect.provideService(ExitCode, exitCode),
       Effect.provide(machine),
       Effect.provide(logger(stdio)),

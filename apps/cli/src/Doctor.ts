@@ -23,15 +23,17 @@ const nodeVersion: Effect.Effect<Check> = Effect.sync(() => {
     : { name: "node", status: "fail", found: process.version, mend: `install Node ${oldest.join(".")} or later` }
 })
 
-const containment: Effect.Effect<Check> = Effect.map(Directory.Directories, ({ containment }): Check =>
-  containment === "descriptors"
-    ? { name: "containment", status: "ok", found: "paths are walked by descriptor, without a race" }
-    : {
-        name: "containment",
-        status: "warn",
-        found: "paths are checked by name: a process that swaps links at the right moment can lead them outside",
-        mend: "run on Linux with /proc mounted"
-      }
+const containment: Effect.Effect<Check> = Effect.map(
+  Directory.Directories,
+  ({ containment }): Check =>
+    containment === "descriptors"
+      ? { name: "containment", status: "ok", found: "paths are walked by descriptor, without a race" }
+      : {
+          name: "containment",
+          status: "warn",
+          found: "paths are checked by name: a process that swaps links at the right moment can lead them outside",
+          mend: "run on Linux with /proc mounted"
+        }
 ).pipe(Effect.provide(NodeDirectory.layer()))
 
 interface ShellRun {

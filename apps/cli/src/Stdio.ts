@@ -28,7 +28,7 @@ const writer =
 export const layer: Layer.Layer<Stdio> = Layer.sync(Stdio, () => {
   // A closed pipe or a terminal that is gone would otherwise end the process before it has cleaned up.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
-  const noColor = (process.env["NO_COLOR"] ?? "") !== "" || process.env["TERM"] === "dumb"
+  const noColor = (process.env.NO_COLOR ?? "") !== "" || process.env.TERM === "dumb"
   return {
     out: writer(process.stdout),
     err: writer(process.stderr),

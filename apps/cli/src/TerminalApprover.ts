@@ -6,8 +6,12 @@ import * as Layer from "effect/Layer"
 import { Stdio } from "./Stdio.ts"
 
 const question = (request: Approval.ApprovalRequest): string =>
-  [`approval needed for ${request.tool} (risk: ${request.risk})`, request.summary, `  workspace: ${request.workspace}`, ""]
-    .join("\n")
+  [
+    `approval needed for ${request.tool} (risk: ${request.risk})`,
+    request.summary,
+    `  workspace: ${request.workspace}`,
+    ""
+  ].join("\n")
 
 type Answer = "yes" | "no" | "unclear" | "gone"
 

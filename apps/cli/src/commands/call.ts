@@ -38,27 +38,30 @@ const answer = (result: ToolResult) =>
 
 /** `scv call`: one call in this process, its envelope on stdout. */
 export const call = (tools: ReadonlyArray<Wiring.OfferedTool>) =>
-  Command.make("call", {
-    tool,
-    input,
-    workspace: options.workspace,
-    yes: options.yes,
-    policy: options.policy
-  }, (given) =>
-    Effect.gen(function* () {
-      const signals = yield* Signals
-      const text = given.input === "-" ? yield* readAll : given.input
-      const parsed = yield* parse(text)
-      const session = yield* Session.make({ policy: given.policy, assumeYes: given.yes })
-      const { id, result } = yield* Effect.orDie(session.submit({ tool: given.tool, input: parsed }))
-      yield* answer(yield* signals.handledBy(Effect.asVoid(session.cancel(id)))(result))
-    }).pipe(
-      Effect.catchTag("ToolError", (error) => answer(refusal(given.tool, error.kind, error.message))),
-      Effect.provide(TerminalApprover.layer),
-      Effect.provide(Wiring.session(given.workspace, tools)),
-      Effect.catchTag("Unusable", (error) =>
-        Effect.zipRight(answer(refusal(given.tool, error.kind, error.message)), Effect.fail(error))
-      ),
-      Effect.scoped
-    )
+  Command.make(
+    "call",
+    {
+      tool,
+      input,
+      workspace: options.workspace,
+      yes: options.yes,
+      policy: options.policy
+    },
+    (given) =>
+      Effect.gen(function* () {
+        const signals = yield* Signals
+        const text = given.input === "-" ? yield* readAll : given.input
+        const parsed = yield* parse(text)
+        const session = yield* Session.make({ policy: given.policy, assumeYes: given.yes })
+        const { id, result } = yield* Effect.orDie(session.submit({ tool: given.tool, input: parsed }))
+        yield* answer(yield* signals.handledBy(Effect.asVoid(session.cancel(id)))(result))
+      }).pipe(
+        Effect.catchTag("ToolError", (error) => answer(refusal(given.tool, error.kind, error.message))),
+        Effect.provide(TerminalApprover.layer),
+        Effect.provide(Wiring.session(given.workspace, tools)),
+        Effect.catchTag("Unusable", (error) =>
+          Effect.zipRight(answer(refusal(given.tool, error.kind, error.message)), Effect.fail(error))
+        ),
+        Effect.scoped
+      )
   ).pipe(Command.withDescription("Makes one tool call and prints its answer, one JSON object."))

@@ -1,19 +1,36 @@
+import * as HelpDoc from "@effect/cli/HelpDoc"
 import * as Options from "@effect/cli/Options"
-import { Approval } from "@scv/core"
+import * as ValidationError from "@effect/cli/ValidationError"
+import { Approval, Display } from "@scv/core"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 
 export const workspace = Options.text("workspace").pipe(
   Options.withPseudoName("DIR"),
-  Options.withDescription("The directory to work in."),
+  Options.withDescription("the directory to work in"),
   Options.withDefault(".")
 )
 
-export const yes = Options.boolean("yes").pipe(
-  Options.withDescription("Answer every question with yes. It does not turn the policy `never` into yes.")
+export const yes = Options.boolean("yes").pipe(Options.withDescription("answer every question with yes"))
+
+const isPolicy = Schema.is(Approval.ApprovalPolicy)
+
+export const policy = Options.text("policy").pipe(
+  Options.withPseudoName("POLICY"),
+  Options.withDescription(Approval.ApprovalPolicy.literals.join(", ")),
+  Options.withDefault("on-risk"),
+  // The library's own choice does not say which option was wrong.
+  Options.mapEffect((given) => (isPolicy(given) ? Effect.succeed(given) : Effect.fail(noPolicy(given))))
 )
 
-export const policy = Options.choice("policy", Approval.ApprovalPolicy.literals).pipe(
-  Options.withDescription("What to ask about: on-risk (all but read_only), always, or never (deny all but read_only)."),
-  Options.withDefault("on-risk" as const)
-)
+const noPolicy = (given: string) =>
+  ValidationError.invalidValue(
+    HelpDoc.p(
+      `--policy: expected one of ${Approval.ApprovalPolicy.literals.join(", ")}, got ${Display.bounded(given, 60)}`
+    )
+  )
 
-export const json = Options.boolean("json").pipe(Options.withDescription("Print JSON."))
+export const json = Options.boolean("json").pipe(Options.withDescription("print JSON"))
+
+/** Every option that some command takes. */
+export const names: ReadonlyArray<string> = ["--workspace", "--yes", "--policy", "--json", "--help", "--version"]

@@ -86,11 +86,13 @@ const parse = (raw: string): Effect.Effect<{ readonly [key: string]: unknown }, 
         typeof json === "object" && json !== null && !Array.isArray(json),
       () => "no JSON object"
     ),
-    Effect.mapError((what) => new ToolError({ kind: "invalid_input", message: `expected one JSON object a line, got ${what}` }))
+    Effect.mapError(
+      (what) => new ToolError({ kind: "invalid_input", message: `expected one JSON object a line, got ${what}` })
+    )
   )
 
 const dispatch = (session: Session.Session, message: { readonly [key: string]: unknown }) => {
-  const kind = kinds.find(({ type }) => type === message["type"])
+  const kind = kinds.find(({ type }) => type === message.type)
   return kind === undefined
     ? Effect.fail({ message: `expected a \`type\` of ${known}` })
     : kind.handle(session, message)
@@ -101,7 +103,7 @@ const handle = (session: Session.Session, given: Input.Line) =>
     if ("fault" in given) return yield* say({ type: "error", message: given.fault })
     if (given.text.trim() === "") return
     const message = yield* parse(given.text)
-    const id = typeof message["id"] === "string" ? { id: message["id"] } : {}
+    const id = typeof message.id === "string" ? { id: message.id } : {}
     yield* Effect.catchAll(dispatch(session, message), (error) =>
       say({ type: "error", ...id, message: Display.bounded(error.message, 2000) })
     )
@@ -118,18 +120,22 @@ const approver = (inputEnded: Deferred.Deferred<void>) =>
       })
   })
 
-const serve = (inputEnded: Deferred.Deferred<void>, given: { readonly policy: Approval.ApprovalPolicy; readonly yes: boolean }) =>
+const serve = (
+  inputEnded: Deferred.Deferred<void>,
+  given: { readonly policy: Approval.ApprovalPolicy; readonly yes: boolean }
+) =>
   Effect.gen(function* () {
     const signals = yield* Signals
     const session = yield* Session.make({ policy: given.policy, assumeYes: given.yes })
     const events = yield* session.events
-    const writing = yield* Effect.forkScoped(
-      Stream.runForEach(events, (event) => say({ type: "event", ...event }))
-    )
+    const writing = yield* Effect.forkScoped(Stream.runForEach(events, (event) => say({ type: "event", ...event })))
     const stopped = yield* Deferred.make<void>()
     const cancelAll = Effect.flatMap(session.live, Effect.forEach(session.cancel, { discard: true }))
     const stop = Effect.zipRight(Deferred.succeed(stopped, undefined), cancelAll)
-    const reading = Effect.flatMap(Input.lines, Stream.runForEach((given) => handle(session, given)))
+    const reading = Effect.flatMap(
+      Input.lines,
+      Stream.runForEach((given) => handle(session, given))
+    )
     yield* signals.handledBy(Effect.asVoid(stop))(
       Effect.gen(function* () {
         yield* Effect.raceFirst(reading, Deferred.await(stopped))
@@ -144,15 +150,12 @@ const serve = (inputEnded: Deferred.Deferred<void>, given: { readonly policy: Ap
 
 /** `scv session`: a session over JSON lines on stdin and stdout. */
 export const session = (tools: ReadonlyArray<Wiring.OfferedTool>) =>
-  Command.make(
-    "session",
-    { workspace: options.workspace, yes: options.yes, policy: options.policy },
-    (given) =>
-      Effect.flatMap(Deferred.make<void>(), (inputEnded) =>
-        serve(inputEnded, given).pipe(
-          Effect.provide(approver(inputEnded)),
-          Effect.provide(Wiring.session(given.workspace, tools)),
-          Effect.scoped
-        )
+  Command.make("session", { workspace: options.workspace, yes: options.yes, policy: options.policy }, (given) =>
+    Effect.flatMap(Deferred.make<void>(), (inputEnded) =>
+      serve(inputEnded, given).pipe(
+        Effect.provide(approver(inputEnded)),
+        Effect.provide(Wiring.session(given.workspace, tools)),
+        Effect.scoped
       )
+    )
   ).pipe(Command.withDescription("Serves calls over JSON lines: one object a line in, one object a line out."))

@@ -1,0 +1,99 @@
+/** What `--help` prints. One text a command, written to be read at a terminal by somebody who has never used it. */
+
+const root = `scv: the hands of an AI agent. It validates a tool call, shows what would be done, asks where that is
+needed, runs it within bounds, and leaves nothing behind.
+
+Usage: scv COMMAND [OPTIONS]
+
+Commands:
+  call TOOL [INPUT]   make one call and print its answer, one line of JSON
+  tools               list the tools
+  session             serve calls over JSON lines on stdin and stdout
+  doctor              tell what this machine has and lacks
+  completions SHELL   print a completion script for bash, zsh or fish
+
+Try:
+  scv tools
+  scv call read '{"path":"README.md"}'
+  scv COMMAND --help
+  scv --version
+
+SCV is not a sandbox: what you approve runs with your own power.
+`
+
+const call = `Make one tool call and print its answer, one line of JSON, on stdout.
+
+Usage: scv call TOOL [INPUT] [OPTIONS]
+
+  TOOL              a name from \`scv tools\`
+  INPUT             the input, a JSON object; - reads it from stdin; default {}
+
+Options:
+  --workspace DIR   the directory to work in; default: the current one
+  --policy POLICY   what to ask about: on-risk (all but read_only calls), always, or never (ask nobody and deny
+                    all but read_only calls); default on-risk
+  --yes             answer every question with yes; does not turn \`never\` into yes
+
+Without --yes the question is asked at the terminal. Where there is none, it is denied.
+Ctrl-C cancels the call; a second one ends what is left of it at once.
+
+Exit codes: 0 completed, 1 failed, 2 invalid, 3 denied, 124 timed out, 130 cancelled
+
+Try:
+  scv call read '{"path":"README.md","limit":200}'
+  echo '{"path":"README.md"}' | scv call read - --workspace ~/project
+`
+
+const tools = `List the tools: name, risk, description, and why one is not available here.
+
+Usage: scv tools [OPTIONS]
+
+Options:
+  --json            print JSON, with the schemas of input and output
+  --workspace DIR   the directory to work in; default: the current one
+`
+
+const session = `Serve calls over JSON lines: one object a line on stdin, one object a line on stdout.
+
+Usage: scv session [OPTIONS]
+
+Options:
+  --workspace DIR   the directory to work in; default: the current one
+  --policy POLICY   what to ask about: on-risk, always or never; default on-risk
+  --yes             answer every question with yes; does not turn \`never\` into yes
+
+It takes:
+  {"type":"call","id":"a","tool":"read","input":{"path":"README.md"}}
+  {"type":"cancel","id":"a"}
+  {"type":"approve","approval_id":"a-1"}   or "deny", with "reason" if you like
+  {"type":"tools"}
+
+It writes {"type":"event","seq":1,"event":...,"id":"a",...} as a call goes on: proposed, approval_requested,
+approval_resolved, started, progress, and completed, which carries the answer as "result".
+At the end of the input the calls that wait are finished, and a question is denied.
+`
+
+const doctor = `Tell what this machine has and lacks, each with the mend. Exits 1 where something is missing.
+
+Usage: scv doctor [--json]
+`
+
+const completions = `Print a completion script.
+
+Usage: scv completions bash|zsh|fish
+
+Try:
+  source <(scv completions bash)
+  source <(scv completions zsh)
+  scv completions fish | source
+`
+
+const texts: Record<string, string> = { call, tools, session, doctor, completions }
+
+/** The help for a command, or the first page where there is no such command. */
+export const helpFor = (command: string | undefined): string =>
+  command !== undefined && Object.hasOwn(texts, command) ? texts[command]! : root
+
+/** The command's name and a space where it has help of its own, else nothing: `scv call --help`, `scv --help`. */
+export const helpTopic = (command: string | undefined): string =>
+  command !== undefined && Object.hasOwn(texts, command) ? `${command} ` : ""
