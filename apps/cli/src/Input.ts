@@ -2,6 +2,7 @@
 import type { Readable } from "node:stream"
 import { ToolError } from "@scv/core"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { Stdio } from "./Stdio.ts"
 
@@ -19,11 +20,25 @@ const decode = (bytes: Uint8Array): string | undefined => {
   }
 }
 
-const chunksOf = (input: Readable): Stream.Stream<Buffer> =>
-  Stream.orDie(Stream.fromAsyncIterable(input as AsyncIterable<Buffer>, (error) => error)).pipe(
-    // A terminal that is gone reads as an error; there is nothing more to come from it either way.
-    Stream.catchAllCause(() => Stream.empty)
-  )
+/** The next chunk, or none where there is no more: an input that breaks, like a terminal that is gone, has ended. */
+const nextChunk = (input: Readable): Effect.Effect<Buffer, Option.Option<never>> =>
+  Effect.async((resume) => {
+    const events = ["readable", "end", "close", "error"] as const
+    const stop = () => {
+      for (const event of events) input.off(event, look)
+    }
+    const look = () => {
+      const chunk: Buffer | null = input.read()
+      if (chunk === null && !input.readableEnded && !input.destroyed) return
+      stop()
+      resume(chunk === null ? Effect.fail(Option.none()) : Effect.succeed(chunk))
+    }
+    for (const event of events) input.on(event, look)
+    look()
+    return Effect.sync(stop)
+  })
+
+const chunksOf = (input: Readable): Stream.Stream<Buffer> => Stream.repeatEffectOption(nextChunk(input))
 
 /** The whole of stdin. Fails with `too_large` above {@link maxBytes} and `invalid_input` where it is no UTF-8. */
 export const readAll: Effect.Effect<string, ToolError, Stdio> = Effect.gen(function* () {

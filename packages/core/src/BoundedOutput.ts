@@ -63,6 +63,5 @@ export const boundResult = (json: Json, limit: number): Json | undefined => {
   const structure = texts(json, lengths)
   if (structure + lengths.reduce((sum, length) => sum + length, 0) <= limit) return json
   const share = fairShare(lengths, limit - structure)
-  if (share < valueWeight) return undefined
-  return share === Number.POSITIVE_INFINITY ? json : clipTexts(json, share)
+  return share < valueWeight || structure > limit ? undefined : clipTexts(json, share)
 }

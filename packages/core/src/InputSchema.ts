@@ -71,9 +71,19 @@ export const required = <A, I>(schema: Schema.Schema<A, I>, description: string)
 export const optional = <A, I>(schema: Schema.Schema<A, I>, description: string) =>
   Schema.optionalWith(schema, { exact: true }).annotations({ description })
 
+const closed = { parseOptions: { onExcessProperty: "error", errors: "all" } } as const
+
+/** An object without any property. A struct of no fields would take any value but null. */
+const empty = Schema.Record({ key: Schema.String, value: Schema.Never }).annotations({
+  ...closed,
+  jsonSchema: { type: "object", properties: {}, additionalProperties: false }
+})
+
 /** A closed object of the given properties. */
-export const struct = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
-  Schema.Struct(fields).annotations({ parseOptions: { onExcessProperty: "error", errors: "all" } })
+export const struct = <Fields extends Schema.Struct.Fields>(fields: Fields): Schema.Struct<Fields> =>
+  Object.keys(fields).length === 0
+    ? (empty as unknown as Schema.Struct<Fields>)
+    : Schema.Struct(fields).annotations(closed)
 
 /** The deepest nesting of arrays and objects that an input may have. */
 export const maxDepth = 64

@@ -280,7 +280,8 @@ export const make = (
         Effect.sync(() => {
           call.committed = outcome
         }),
-      hurry: Deferred.await(call.hurry)
+      // Interruptible, so that a release, which is not, can race it.
+      hurry: Effect.interruptible(Deferred.await(call.hurry))
     })
 
     const attempt = (call: LiveCall, isFirst: boolean) =>

@@ -1,0 +1,137 @@
+import { spawn } from "node:child_process"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import { PassThrough } from "node:stream"
+import { fileURLToPath } from "node:url"
+import type { ToolResult } from "@scv/core"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import { run } from "../../src/Cli.ts"
+import * as Signals from "../../src/Signals.ts"
+import { Stdio } from "../../src/Stdio.ts"
+import type { OfferedTool } from "../../src/Wiring.ts"
+
+/** The built command. */
+export const command = fileURLToPath(new URL("../../dist/scv.js", import.meta.url))
+
+/** An empty directory for as long as the scope is open. */
+export const makeWorkspace: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
+  Effect.sync(() => fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "scv-test-")))),
+  (directory) => Effect.sync(() => fs.rmSync(directory, { recursive: true, force: true }))
+)
+
+export interface Ended {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** A running command whose streams a test can wait on. */
+export interface Running {
+  readonly pid: number
+  readonly write: (text: string | Uint8Array) => void
+  readonly end: () => void
+  readonly kill: (signal: NodeJS.Signals) => void
+  /** Waits until stdout holds a text. */
+  readonly until: (text: string) => Effect.Effect<void>
+  readonly ended: Effect.Effect<Ended>
+}
+
+const start = (argv: ReadonlyArray<string>, cwd: string): Running => {
+  const [file = "", ...args] = argv
+  const child = spawn(file, args, { cwd, env: { ...process.env, NO_COLOR: "1" } })
+  const output = { stdout: "", stderr: "" }
+  const waiters = new Set<() => void>()
+  for (const stream of ["stdout", "stderr"] as const) {
+    child[stream].setEncoding("utf8").on("data", (text: string) => {
+      output[stream] += text
+      for (const waiter of waiters) waiter()
+    })
+  }
+  child.stdin.on("error", () => {})
+  const ended = new Promise<Ended>((resolve, reject) => {
+    child.on("error", reject)
+    child.on("close", (code, signal) => resolve({ code, signal, ...output }))
+  })
+  return {
+    pid: child.pid ?? 0,
+    write: (text) => {
+      child.stdin.write(text)
+    },
+    end: () => {
+      child.stdin.end()
+    },
+    kill: (signal) => {
+      child.kill(signal)
+    },
+    until: (text) =>
+      Effect.async<void>((resume) => {
+        const look = () => {
+          if (!(output.stdout + output.stderr).includes(text)) return
+          waiters.delete(look)
+          resume(Effect.void)
+        }
+        waiters.add(look)
+        look()
+      }),
+    ended: Effect.promise(() => ended)
+  }
+}
+
+/** Starts any program; it is killed when the scope closes. */
+export const startProgram = (argv: ReadonlyArray<string>, cwd: string): Effect.Effect<Running, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => start(argv, cwd)),
+    (running) => Effect.sync(() => running.kill("SIGKILL"))
+  )
+
+/** Starts the built command. */
+export const startScv = (args: ReadonlyArray<string>, cwd: string) =>
+  startProgram([process.execPath, command, ...args], cwd)
+
+/** Runs the built command to its end, with the given stdin. */
+export const scv = (args: ReadonlyArray<string>, cwd: string, stdin: string | Uint8Array = ""): Effect.Effect<Ended> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const running = yield* startScv(args, cwd)
+      running.write(stdin)
+      running.end()
+      return yield* running.ended
+    })
+  )
+
+/** The envelope on a stdout that holds nothing else. */
+export const envelopeOf = ({ stdout }: { readonly stdout: string }): ToolResult => JSON.parse(stdout)
+
+/** The JSON objects on a stdout, one a line. */
+export const linesOf = ({ stdout }: { readonly stdout: string }): ReadonlyArray<Record<string, unknown>> =>
+  stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line))
+
+/** Runs the command in this process with the given tools, and with `stdin` as its input. */
+export const runInProcess = (args: ReadonlyArray<string>, offered: ReadonlyArray<OfferedTool>, stdin = "") =>
+  Effect.suspend(() => {
+    const output = { stdout: "", stderr: "" }
+    const input = new PassThrough()
+    input.end(stdin)
+    const collect = (stream: "stdout" | "stderr") => (text: string) =>
+      Effect.sync(() => {
+        output[stream] += text
+      })
+    const stdio = Layer.succeed(Stdio, {
+      out: collect("stdout"),
+      err: collect("stderr"),
+      input,
+      isInteractive: false,
+      hasColor: () => false
+    })
+    return run(["node", "scv", ...args], offered).pipe(
+      Effect.provide(Layer.merge(stdio, Signals.layer(Effect.void))),
+      Effect.map((code) => ({ code, ...output }))
+    )
+  })
