@@ -17,6 +17,9 @@ export class Signals extends Context.Tag("scv/Signals")<
 
 const names = ["SIGINT", "SIGTERM", "SIGHUP"] as const
 
+// Unhandled, it kills the process in the middle of a write over a file size limit; handled, the write fails with EFBIG.
+const overLimit = "SIGXFSZ"
+
 /** The signals of this process; `interrupt` is what they do where no command handles them. */
 export const layer = (interrupt: Effect.Effect<void>): Layer.Layer<Signals> =>
   Layer.scoped(
@@ -24,6 +27,7 @@ export const layer = (interrupt: Effect.Effect<void>): Layer.Layer<Signals> =>
     Effect.gen(function* () {
       let current = interrupt
       let count = 0
+      const ignore = () => {}
       const onSignal = () => {
         count++
         Effect.runFork(current)
@@ -31,10 +35,12 @@ export const layer = (interrupt: Effect.Effect<void>): Layer.Layer<Signals> =>
       yield* Effect.acquireRelease(
         Effect.sync(() => {
           for (const name of names) process.on(name, onSignal)
+          process.on(overLimit, ignore)
         }),
         () =>
           Effect.sync(() => {
             for (const name of names) process.off(name, onSignal)
+            process.off(overLimit, ignore)
           })
       )
       return {

@@ -1,5 +1,5 @@
 /** The tool `read`. Source: spec, "`read`"; design, "Small decisions". */
-import { Digest, Directory, Display, InputSchema, Limits, Tool, ToolError, Utf8, Workspace } from "@scv/core"
+import { Digest, Directory, Display, Home, InputSchema, Limits, Tool, ToolError, Utf8, Workspace } from "@scv/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { isSecretLike } from "./SecretLike.ts"
@@ -95,73 +95,86 @@ const lastBoundary = ({ bytes, end, start }: Selection): number => {
 }
 
 /** Reads text from a file of the workspace. Needs the workspace it reads from. */
-export const read: Effect.Effect<Tool.Tool, Tool.UnusableTool, Workspace.Workspace | Limits.Limits | Digest> =
-  Effect.gen(function* () {
-    const workspace = yield* Workspace.Workspace
-    const { maxReadBytes } = yield* Limits.Limits
-    const digest = yield* Digest
+export const read: Effect.Effect<
+  Tool.Tool,
+  Tool.UnusableTool,
+  Workspace.Workspace | Limits.Limits | Digest | Home.Home
+> = Effect.gen(function* () {
+  const workspace = yield* Workspace.Workspace
+  const { maxReadBytes } = yield* Limits.Limits
+  const digest = yield* Digest
+  const home = yield* Home.Home
 
-    return yield* Tool.make({
-      name: "read",
-      description:
-        "Reads UTF-8 text from a file in the workspace, by byte offset and limit. A read of the whole file also returns " +
-        "its sha256, which `write` takes as expected_sha256.",
-      risk: "read_only",
-      input: Input,
-      plan: Plan,
-      output: Output,
-      outputLimitBytes: Number.POSITIVE_INFINITY,
-      prepare: ({ limit, offset = 0, path }) =>
-        Effect.gen(function* () {
-          const file = yield* Effect.mapError(workspace.file(path), Directory.toToolError)
-          const length = Math.min(limit ?? maxReadBytes, maxReadBytes)
-          const secret = [path, file.location, ...file.links].find(isSecretLike)
-          return {
-            risk: secret === undefined ? "read_only" : "filesystem",
-            summary: Display.summary(`read ${path}`, [
-              ...(secret === undefined ? [] : [["why", `the name ${secret} looks like that of a secret`] as const]),
-              ...(file.location === path ? [] : [["leads to", file.location] as const]),
+  /** Why a person should know of the read, if there is a reason. */
+  const reasonToAsk = (path: string, file: Directory.FileInfo): string | undefined => {
+    if (Home.holds(home, workspace.path, file.location)) return "it lies in SCV's own directory"
+    const secret = [path, file.location, ...file.links].find(isSecretLike)
+    return secret === undefined ? undefined : `the name ${secret} looks like that of a secret`
+  }
+
+  return yield* Tool.make({
+    name: "read",
+    description:
+      "Reads UTF-8 text from a file in the workspace, by byte offset and limit. A read of the whole file also returns " +
+      "its sha256, which `write` takes as expected_sha256.",
+    risk: "read_only",
+    input: Input,
+    plan: Plan,
+    output: Output,
+    outputLimitBytes: Number.POSITIVE_INFINITY,
+    prepare: ({ limit, offset = 0, path }) =>
+      Effect.gen(function* () {
+        const file = yield* Effect.mapError(workspace.file(path), Directory.toToolError)
+        const length = Math.min(limit ?? maxReadBytes, maxReadBytes)
+        const reason = reasonToAsk(path, file)
+        return {
+          risk: reason === undefined ? "read_only" : "filesystem",
+          summary: Effect.sync(() =>
+            Display.summary(`read ${path}`, [
+              ...(reason === undefined ? [] : [["why", reason] as const]),
+              ...(file.links.length === 0 ? [] : [["leads to", file.location] as const]),
               ["bytes", `${length} at most, from ${offset} on, of ${file.size}`]
-            ]),
-            plan: {
-              path,
-              location: file.location,
-              identity: file.identity,
-              offset,
-              length,
-              is_exact: limit !== undefined && limit <= maxReadBytes
-            }
-          }
-        }),
-      run: (plan) =>
-        Effect.gen(function* () {
-          const { identity, length, location, offset, path } = plan
-          const base = Math.max(0, offset - (longest - 1))
-          const range = yield* Effect.mapError(
-            workspace.read(path, {
-              offset: base,
-              length: offset - base + length + (longest - 1),
-              expected: { location, identity }
-            }),
-            Directory.toToolError
-          )
-          const { bytes, totalBytes } = range
-          const start = Math.min(offset - base, bytes.length)
-          const whole: Selection = { bytes, base, start, end: Math.min(start + length, bytes.length) }
-          const end = plan.is_exact ? whole.end : lastBoundary(whole)
-          const selected = bytes.subarray(start, end)
-          const content = Utf8.decodeStrict(selected)
-          if (content === undefined) return yield* notUtf8(plan, { ...whole, end })
-          const isAll = offset === 0 && selected.length === totalBytes
-          return {
+            ])
+          ),
+          plan: {
             path,
-            content,
+            location: file.location,
+            identity: file.identity,
             offset,
-            bytes: selected.length,
-            total_bytes: totalBytes,
-            truncated: offset + selected.length < totalBytes,
-            ...(isAll ? { sha256: digest.sha256(selected) } : {})
+            length,
+            is_exact: limit !== undefined && limit <= maxReadBytes
           }
-        })
-    })
+        }
+      }),
+    run: (plan) =>
+      Effect.gen(function* () {
+        const { identity, length, location, offset, path } = plan
+        const base = Math.max(0, offset - (longest - 1))
+        const range = yield* Effect.mapError(
+          workspace.read(path, {
+            offset: base,
+            length: offset - base + length + (longest - 1),
+            expected: { location, identity }
+          }),
+          Directory.toToolError
+        )
+        const { bytes, totalBytes } = range
+        const start = Math.min(offset - base, bytes.length)
+        const whole: Selection = { bytes, base, start, end: Math.min(start + length, bytes.length) }
+        const end = plan.is_exact ? whole.end : lastBoundary(whole)
+        const selected = bytes.subarray(start, end)
+        const content = Utf8.decodeStrict(selected)
+        if (content === undefined) return yield* notUtf8(plan, { ...whole, end })
+        const isAll = offset === 0 && selected.length === totalBytes
+        return {
+          path,
+          content,
+          offset,
+          bytes: selected.length,
+          total_bytes: totalBytes,
+          truncated: offset + selected.length < totalBytes,
+          ...(isAll ? { sha256: digest.sha256(selected) } : {})
+        }
+      })
   })
+})

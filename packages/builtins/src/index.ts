@@ -1,1 +1,2 @@
 export { read } from "./Read.ts"
+export { write } from "./Write.ts"

@@ -21,6 +21,7 @@ export class DirectoryError extends Schema.TaggedError<DirectoryError>()("Direct
       "already_exists",
       "not_a_file",
       "not_a_directory",
+      "stale",
       "changed",
       "permission",
       "io"
@@ -51,6 +52,11 @@ export type Identity = typeof Identity.Type
 /** Whether two identities are of the same file. */
 export const isSame = (a: Identity, b: Identity): boolean => a.dev === b.dev && a.ino === b.ino
 
+/** A file as it was at a moment: which it is, and a text that any change of its content or its mode makes another. */
+export const Version = Schema.Struct({ identity: Identity, version: Schema.String })
+
+export type Version = typeof Version.Type
+
 /** A regular file, as it was when it was looked at. */
 export interface FileInfo {
   /** Where it lies in the directory, all links followed: components joined by `/`. */
@@ -58,6 +64,8 @@ export interface FileInfo {
   /** The texts of the links that led there, in the order in which they were followed. */
   readonly links: ReadonlyArray<string>
   readonly identity: Identity
+  /** Differs after any change of the content or the mode; see {@link Version}. */
+  readonly version: string
   /** The size that the system reports, in bytes; some files hold more than they report. */
   readonly size: number
   /** The permission bits, 0 to 0o7777. */
@@ -82,6 +90,36 @@ export interface ReadRange {
   readonly expected?: Pick<FileInfo, "location" | "identity">
 }
 
+/** Where a write would go. */
+export interface WriteTarget {
+  /** Where the path leads: for `replace` all links followed, for `create` those of the parents. */
+  readonly location: string
+  /** The texts of the links that led there, in the order in which they were followed. */
+  readonly links: ReadonlyArray<string>
+  /** The file that would be replaced; none for `create`. */
+  readonly existing: FileInfo | undefined
+}
+
+/** `create` makes a file where nothing is; `replace` takes the place of a regular file. */
+export type WriteMode = "create" | "replace"
+
+export interface WriteRequest {
+  readonly mode: WriteMode
+  readonly content: Uint8Array
+  /** Refuse with `changed` unless the write still goes where it was found to go, and meets the file that was there. */
+  readonly expected: {
+    readonly location: string
+    readonly existing: Version | undefined
+  }
+  /** For `replace`: refuse with `stale` unless the file's content has this SHA-256 (lower-case hex). */
+  readonly expectedSha256: string | undefined
+  /**
+   * Runs in the moment after the new content is in place: the write cannot be undone or interrupted from here on, while
+   * its durability is still being waited for.
+   */
+  readonly onInstalled: Effect.Effect<void>
+}
+
 export interface Directory {
   /** The absolute path, all links followed, as it was when the directory was opened. */
   readonly path: string
@@ -90,6 +128,14 @@ export interface Directory {
   readonly file: (path: string) => Effect.Effect<FileInfo, DirectoryError>
   /** Reads a part of a regular file. Never blocks on a FIFO or a device: they are `not_a_file`. */
   readonly read: (path: string, range: ReadRange) => Effect.Effect<FileRange, DirectoryError>
+  /** Finds where a write would go, and everything that can be known to make it fail, without a side effect. */
+  readonly target: (path: string, mode: WriteMode) => Effect.Effect<WriteTarget, DirectoryError>
+  /**
+   * Writes a whole file: readers see the old content or the new, never a mixture, also after a crash. Missing parents of
+   * a `create` are made. A replaced file keeps its permission bits (0777) and, for root, its owner. After a failure or an
+   * interruption nothing is changed and nothing is left. Writers of one process take turns at a file.
+   */
+  readonly write: (path: string, request: WriteRequest) => Effect.Effect<void, DirectoryError>
 }
 
 /** Opens directories by absolute path. A platform provides it. */

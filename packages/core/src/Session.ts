@@ -241,7 +241,7 @@ export const make = (
     const ask = (call: LiveCall, prepared: PreparedCall): Effect.Effect<void, ToolError> =>
       Effect.gen(function* () {
         const approval_id = `${call.id}-${++asked}`
-        const summary = Display.lines(prepared.summary)
+        const summary = Display.lines(yield* prepared.summary)
         const request: ApprovalRequest = {
           approval_id,
           call_id: call.id,

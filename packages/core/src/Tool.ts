@@ -15,8 +15,8 @@ import { gravest, type ToolRisk } from "./ToolRisk.ts"
 export interface Prepared<Plan> {
   /** What this call can do; a risk below the tool's own counts as the tool's own. Default: the tool's own. */
   readonly risk?: ToolRisk
-  /** What an approver is shown: a title line, then rows. See `Display.summary`. */
-  readonly summary: string
+  /** What an approver is shown: a title line, then rows. See `Display.summary`. Made only where somebody is asked. */
+  readonly summary: string | Effect.Effect<string>
   /** Everything that `run` needs, as data: resolved names and identities, never open descriptors. */
   readonly plan: Plan
   /** Seconds that `run` may take. Default: `tools.command_timeout_seconds`. */
@@ -54,7 +54,7 @@ export interface Outcome {
 /** A call whose plan is made. `plan` is deeply frozen: what is shown is what runs. */
 export interface PreparedCall {
   readonly risk: ToolRisk
-  readonly summary: string
+  readonly summary: Effect.Effect<string>
   readonly plan: JsonObject
   readonly timeoutSeconds: Option.Option<number>
   readonly run: (context: CallContext<Outcome>) => Effect.Effect<Outcome, ToolError>
@@ -143,7 +143,7 @@ export const make = <Input, InputJson, Plan, PlanJson, Output, OutputJson, R = n
         const plan = deepFreeze(yield* orDefect(encodePlan(prepared.plan), `plan of ${name}`))
         return {
           risk: gravest(risk, prepared.risk ?? risk),
-          summary: prepared.summary,
+          summary: typeof prepared.summary === "string" ? Effect.succeed(prepared.summary) : prepared.summary,
           plan: plan as JsonObject,
           timeoutSeconds: Option.fromNullable(prepared.timeoutSeconds),
           run: (call) =>

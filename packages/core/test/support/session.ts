@@ -15,7 +15,9 @@ const emptyWorkspace = Layer.succeed(Workspace.Workspace, {
   path: "/workspace",
   identity: { dev: "1", ino: "1" },
   file: notHere,
-  read: notHere
+  read: notHere,
+  target: notHere,
+  write: notHere
 })
 
 const digest = Layer.succeed(Digest, { sha256: (data) => createHash("sha256").update(data).digest("hex") })

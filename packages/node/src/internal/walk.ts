@@ -14,6 +14,8 @@ export interface Reach<Held> {
   readonly at: (held: Held, name: string) => string
   /** Holds a sub-directory. Throws ELOOP or ENOTDIR for a link and ENOTDIR for anything else but a directory. */
   readonly enter: (held: Held, name: string) => Held
+  /** Holds a directory once more, so that it outlives the walk. */
+  readonly keep: (held: Held) => Held
   readonly release: (held: Held) => void
 }
 
@@ -26,6 +28,7 @@ const { O_DIRECTORY, O_NOFOLLOW } = fs.constants
 export const byDescriptor: Reach<number> = {
   at: (held, name) => `/proc/self/fd/${held}/${name}`,
   enter: (held, name) => fs.openSync(`/proc/self/fd/${held}/${name}`, O_PATH | O_DIRECTORY | O_NOFOLLOW),
+  keep: (held) => fs.openSync(`/proc/self/fd/${held}/.`, O_PATH | O_DIRECTORY),
   release: fs.closeSync
 }
 
@@ -41,6 +44,7 @@ export const byPath: Reach<string> = {
     if (!stat.isDirectory()) throw refusal("ENOTDIR")
     return path
   },
+  keep: (held) => held,
   release: () => {}
 }
 
@@ -67,16 +71,31 @@ export const below = (spelling: string, path: string): string | undefined => {
   return path.startsWith(`${spelling}/`) ? path.slice(spelling.length + 1) : undefined
 }
 
-/**
- * Walks `path` and does `last` to the path of its last component, which must not follow a link (and answers
- * {@link isLink} or throws ELOOP for one). Throws system errors and {@link Directory.DirectoryError}.
- */
+/** What a walk does at its end and on the way. Both may throw system errors. */
+export interface Steps<Held, A> {
+  /** At the last component: must not follow a link, and answers {@link isLink} or throws ELOOP for one. */
+  readonly last: (held: Held, name: string) => A | typeof isLink
+  /**
+   * At a component, not the last, that is not there: answers with what the whole walk comes to, or with undefined
+   * after it has made the directory. Default: the path is not found.
+   */
+  readonly missing?: (held: Held, name: string) => A | undefined
+}
+
+/** The end of a walk: where it is, as components joined by `/`, and the texts of the links that led there. */
+export interface Arrival<A> {
+  readonly location: string
+  readonly links: ReadonlyArray<string>
+  readonly value: A
+}
+
+/** Walks a path to its last component. Throws system errors and {@link Directory.DirectoryError}. */
 export const walk = <Held, A>(
   reach: Reach<Held>,
   root: Root<Held>,
   path: string,
-  last: (at: string) => A | typeof isLink
-): { readonly location: string; readonly links: ReadonlyArray<string>; readonly value: A } => {
+  { last, missing }: Steps<Held, A>
+): Arrival<A> => {
   const fail = (kind: Directory.DirectoryError["kind"], detail: string) =>
     new Directory.DirectoryError({ kind, path, detail })
   const todo = path.split("/").reverse()
@@ -100,6 +119,15 @@ export const walk = <Held, A>(
     if (inside === undefined) throw fail("outside_workspace", "leads through a link out of the workspace")
     while (held.length > 1) leave()
     todo.push(...inside.split("/").reverse())
+  }
+
+  /** What is left of a path below a directory that is not there: only names can follow. */
+  const onward = (rest: ReadonlyArray<string>): ReadonlyArray<string> => {
+    const components = rest.toReversed().filter((name) => name !== "" && name !== ".")
+    if (components.includes("..")) throw fail("not_found", "goes back from a directory that does not exist")
+    if (rest[0] === "" || rest[0] === ".") throw fail("not_a_file", "names a directory, not a file")
+    if (components.some((name) => Buffer.byteLength(name) > 255)) throw refusal("ENAMETOOLONG")
+    return components
   }
 
   /** What became of a component that could not be opened for what it should be. */
@@ -135,7 +163,7 @@ export const walk = <Held, A>(
       const isLast = todo.length === 0
       try {
         if (isLast) {
-          const value = last(reach.at(held.at(-1)!, name))
+          const value = last(held.at(-1)!, name)
           if (value !== isLink) return { location: [...names, name].join("/"), links, value }
         } else {
           held.push(reach.enter(held.at(-1)!, name))
@@ -145,6 +173,12 @@ export const walk = <Held, A>(
       } catch (error) {
         const code = codeOf(error)
         if (code === "ENOENT" && !isLast) {
+          const value = missing?.(held.at(-1)!, name)
+          if (value !== undefined) return { location: [...names, name, ...onward(todo)].join("/"), links, value }
+          if (missing !== undefined) {
+            todo.push(name)
+            continue
+          }
           throw fail("not_found", `no such file: ${Directory.shown([...names, name])} does not exist`)
         }
         if (code !== "ELOOP" && code !== "ENOTDIR") throw error
