@@ -32,6 +32,12 @@ export const lines = (text: string): string => text.split("\n").map(inline).join
 /** Like {@link lines}, with every line after the first set in behind a bar, so that none can pose as ours. */
 export const block = (text: string): string => text.split("\n").map(inline).join("\n    | ")
 
-/** The rows of an approval summary: one `label: value` a row, a value of several lines set in as a {@link block}. */
-export const summary = (title: string, rows: ReadonlyArray<readonly [label: string, value: string]>): string =>
-  [inline(title), ...rows.map(([label, value]) => `  ${label}: ${block(value)}`)].join("\n")
+/**
+ * The rows of an approval summary: one `label: value` a row, a value of several lines set in as a {@link block}. A value
+ * that begins with a line break begins on a line of its own.
+ */
+export const summary = (title: string, rows: ReadonlyArray<readonly [label: string, value: string]>): string => {
+  const row = ([label, value]: readonly [string, string]) =>
+    `  ${label}:${value.startsWith("\n") ? "" : " "}${block(value)}`
+  return [inline(title), ...rows.map(row)].join("\n")
+}

@@ -37,6 +37,6 @@ describe("Display", () => {
   it.prop("sets every line of a value in, so that none can pose as ours", [anyText, anyText], ([label, value]) => {
     const [title, ...rows] = Display.summary("call", [["label", `${label}\n${value}`]]).split("\n")
     assert.strictEqual(title, "call")
-    for (const [index, row] of rows.entries()) assert.isTrue(row.startsWith(index === 0 ? "  label: " : "    | "))
+    for (const [index, row] of rows.entries()) assert.isTrue(row.startsWith(index === 0 ? "  label:" : "    | "))
   })
 })

@@ -48,7 +48,7 @@ describe("decoder", () => {
       [{ path: "a", title: "\ud800" }, "`title`: expected Unicode text, got an unpaired surrogate"],
       [{ path: "a", "\ud800": 1 }, "input: expected Unicode names, got an unpaired surrogate in one"],
       [{ path: "a", edits: deep }, `\`edits${".0".repeat(37)}.… (51 more characters)\`: nested deeper than 64 levels`],
-      [cyclic, `\`self.${"self.".repeat(14)}self… (240 more characters)\`: nested deeper than 64 levels`],
+      [cyclic, `\`self.${"self.".repeat(14)}self.… (239 more characters)\`: nested deeper than 64 levels`],
       [null, "input: expected a JSON object, got null"],
       [[1], "input: expected a JSON object, got an array"],
       ["x\n\u001b", 'input: expected a JSON object, got "x\\n\\u001b"'],
