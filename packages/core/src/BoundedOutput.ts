@@ -59,6 +59,7 @@ const clipTexts = (json: Json, limit: number): Json => {
  * Undefined where even then it is too large, because of the number of its values.
  */
 export const boundResult = (json: Json, limit: number): Json | undefined => {
+  if (limit === Number.POSITIVE_INFINITY) return json
   const lengths: Array<number> = []
   const structure = texts(json, lengths)
   if (structure + lengths.reduce((sum, length) => sum + length, 0) <= limit) return json

@@ -191,6 +191,6 @@ describe.runIf(process.platform === "linux")("containment by descriptors, under 
         expect(exchanges).toBeGreaterThan(program === undefined ? 1000 : 10_000)
         expect(openAfter).toEqual(openBefore)
       }).pipe(Effect.provide(NodeDirectory.layer({ containment: "descriptors" }))),
-    30_000
+    60_000
   )
 })

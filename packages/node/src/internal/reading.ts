@@ -13,6 +13,9 @@ const { O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = fs.constants
 /** Up to this many bytes a file is read in synchronous calls, which are faster than a trip to a thread. */
 const smallRead = 65_536
 
+/** The least that is asked for, where the caller wants as much. */
+const smallestRead = 4096
+
 /** How far, in bytes, a file that holds more than it reports is counted. */
 const maxCounted = 64 * 1024 * 1024
 
@@ -44,11 +47,11 @@ const complete = (fd: number, begun: Buffer, begunCount: number, { length, offse
   return buffer.subarray(0, filled)
 }
 
-/** Where a file ends, found by reading on from a position. */
-const endFrom = (fd: number, position: number): number => {
+/** Where a file ends that does not say so itself, found by reading all of it. */
+const countedEnd = (fd: number): number => {
   const block = Buffer.allocUnsafe(smallRead)
-  let end = position
-  while (end - position < maxCounted) {
+  let end = 0
+  while (end < maxCounted) {
     const count = fs.readSync(fd, block, 0, block.length, end)
     if (count === 0) break
     end += count
@@ -56,13 +59,16 @@ const endFrom = (fd: number, position: number): number => {
   return end
 }
 
+/** The length of a file: what it reports, where its last byte is there, else what is found by reading it. */
+const lengthOf = (fd: number): number => {
+  const size = Number(fs.fstatSync(fd, { bigint: true }).size)
+  return size > 0 && fs.readSync(fd, Buffer.allocUnsafe(1), 0, 1, size - 1) === 1 ? size : countedEnd(fd)
+}
+
 /** The length of a file from which `count` bytes of the `length` wanted were read at `offset`. */
-const totalOf = (fd: number, size: number, { length, offset }: Directory.ReadRange, count: number): number => {
+const totalOf = (fd: number, { length, offset }: Directory.ReadRange, count: number): number => {
   if (count > 0 && count < length) return offset + count
-  if (count > 0) return size > offset + count ? size : endFrom(fd, offset + count)
-  // Nothing lies at the offset: the size is right, unless none is reported or the file was just cut.
-  const now = Number(fs.fstatSync(fd, { bigint: true }).size)
-  return now === 0 ? endFrom(fd, 0) : Math.min(now, offset)
+  return count > 0 ? Math.max(lengthOf(fd), offset + count) : lengthOf(fd)
 }
 
 const requireExpected = (path: string, file: Directory.FileInfo, expected: Directory.ReadRange["expected"]): void => {
@@ -80,11 +86,13 @@ const begin = <Held>(reach: Reach<Held>, root: Root<Held>, path: string, range: 
   try {
     const file = infoOf(found, stat)
     requireExpected(path, file, range.expected)
-    // One byte more than is reported shows that the file ends there.
-    const buffer = Buffer.allocUnsafe(Math.min(range.length, Math.max(0, file.size - range.offset) + 1))
+    // A byte more than is reported shows that the file ends there. A first read is never small, since files that report
+    // no size may answer one read alone.
+    const expected = Math.max(file.size - range.offset + 1, smallestRead)
+    const buffer = Buffer.allocUnsafe(Math.min(range.length, expected))
     const end = (count: number): Directory.FileRange => {
       const bytes = complete(fd, buffer, count, range)
-      return { file, bytes, totalBytes: totalOf(fd, file.size, range, bytes.length) }
+      return { file, bytes, totalBytes: totalOf(fd, range, bytes.length) }
     }
     if (buffer.length <= smallRead) return { range: end(0) }
     isHandedOn = true
