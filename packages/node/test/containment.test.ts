@@ -1,92 +1,15 @@
-import { type ChildProcessByStdio, execFileSync, spawn } from "node:child_process"
 import * as fs from "node:fs"
-import * as os from "node:os"
 import * as path from "node:path"
-import type { Readable, Writable } from "node:stream"
-import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
 import { Directory } from "@scv/core"
 import { NodeDirectory } from "@scv/node"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import { attack, temporary } from "./support/attacker.ts"
 
 const reads = 50_000
 
-const source = fileURLToPath(new URL("support/exchange.c", import.meta.url))
-
-/** What support/exchange.c does, as well as plain renames can: not atomically, so that names are missing now and then. */
-const withoutCompiler = `
-  const fs = require("node:fs")
-  const names = process.argv.slice(1)
-  let exchanges = 0
-  let stopped = false
-  process.stdin.on("end", () => { stopped = true }).resume()
-  const turn = () => {
-    for (let round = 0; round < 64; round++) {
-      for (let i = 0; i < names.length; i += 2) {
-        fs.renameSync(names[i], names[i] + ".aside")
-        fs.renameSync(names[i + 1], names[i])
-        fs.renameSync(names[i] + ".aside", names[i + 1])
-        exchanges++
-      }
-    }
-    if (exchanges === 32 * names.length) console.log("ready")
-    if (stopped) console.log(exchanges)
-    else setImmediate(turn)
-  }
-  turn()`
-
-const temporary = Effect.acquireRelease(
-  Effect.sync(() => fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "scv-containment-")))),
-  (made) => Effect.sync(() => fs.rmSync(made, { recursive: true, force: true }))
-)
-
-/** Compiles the attacker, or answers undefined where there is no compiler. */
-const compiled = (into: string): string | undefined => {
-  const program = path.join(into, "exchange")
-  for (const compiler of ["cc", "gcc"]) {
-    try {
-      execFileSync(compiler, ["-O2", "-o", program, source])
-      return program
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error
-    }
-  }
-  return undefined
-}
-
-const closed = (child: ChildProcessByStdio<Writable, Readable, null>): Effect.Effect<void> =>
-  Effect.async((resume) => {
-    if (child.stdout.closed && (child.exitCode !== null || child.signalCode !== null)) resume(Effect.void)
-    else child.once("close", () => resume(Effect.void))
-  })
-
-/** Exchanges pairs of names from when it answers until it is told to stop, which answers how often it did. */
-const attack = (command: string, args: ReadonlyArray<string>) =>
-  Effect.gen(function* () {
-    const child = yield* Effect.acquireRelease(
-      Effect.sync(() => spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] })),
-      (started) =>
-        Effect.zipRight(
-          Effect.sync(() => started.kill("SIGKILL")),
-          closed(started)
-        )
-    )
-    let output = ""
-    yield* Effect.async<void>((resume) => {
-      child.once("error", (error) => resume(Effect.die(error)))
-      child.once("close", () => resume(Effect.dieMessage("the attacker ended before it began")))
-      child.stdout.setEncoding("utf8").on("data", (text: string) => {
-        output += text
-        if (output.startsWith("ready\n")) resume(Effect.void)
-      })
-    })
-    const stop = Effect.zipRight(
-      Effect.sync(() => child.stdin.end()),
-      closed(child)
-    )
-    return Effect.map(stop, () => Number(output.slice("ready\n".length)))
-  })
+const writes = 20_000
 
 /** Every descriptor of this process, as what it is open on. */
 const openFiles = (): ReadonlyArray<string> =>
@@ -113,6 +36,8 @@ const expectedRefusals = new Set([
   "not_a_directory",
   "io: more than 40 links on the way"
 ])
+
+const expectedWriteRefusals = new Set([...expectedRefusals, "already_exists"])
 
 // Only Linux has the walk by descriptor and the call that exchanges two names.
 describe.runIf(process.platform === "linux")("containment by descriptors, under attack", () => {
@@ -145,10 +70,7 @@ describe.runIf(process.platform === "linux")("containment by descriptors, under 
         const identities = new Map<string, Directory.Identity>()
         for (const { asked } of targets) identities.set(asked, (yield* directory.file(asked)).identity)
 
-        const program = compiled(base)
-        const stop = yield* program === undefined
-          ? attack(process.execPath, ["-e", withoutCompiler, ...pairs])
-          : attack(program, pairs)
+        const { isNative, stop } = yield* attack(base, pairs)
         const openBefore = openFiles()
 
         const isInside = (asked: string, { identity, location }: Directory.FileInfo): boolean =>
@@ -188,9 +110,74 @@ describe.runIf(process.platform === "linux")("containment by descriptors, under 
         // The attack was met, and only with refusals that say what was met.
         expect(refusals).toHaveProperty("outside_workspace")
         expect(Object.keys(refusals).filter((refusal) => !expectedRefusals.has(refusal))).toEqual([])
-        expect(exchanges).toBeGreaterThan(program === undefined ? 1000 : 10_000)
+        expect(exchanges).toBeGreaterThan(isNative ? 10_000 : 1000)
         expect(openAfter).toEqual(openBefore)
       }).pipe(Effect.provide(NodeDirectory.layer({ containment: "descriptors" }))),
     60_000
+  )
+
+  it.scopedLive(
+    "writes nothing outside, and leaves nothing behind, whatever is exchanged meanwhile",
+    () =>
+      Effect.gen(function* () {
+        const base = yield* temporary
+        const workspace = path.join(base, "workspace")
+        const outside = path.join(base, "outside")
+        fs.mkdirSync(path.join(workspace, "dir"), { recursive: true })
+        fs.mkdirSync(outside)
+        for (const at of [path.join(workspace, "dir"), workspace, outside])
+          fs.writeFileSync(path.join(at, "file"), "old")
+        fs.symlinkSync(outside, path.join(workspace, "dir-link"))
+        fs.symlinkSync("../outside/file", path.join(workspace, "file-link"))
+        const pairs = ["dir", "dir-link", "file", "file-link"].map((name) => path.join(workspace, name))
+        const directories = yield* Directory.Directories
+        const directory = yield* directories.open(workspace)
+        const { isNative, stop } = yield* attack(base, pairs)
+        const openBefore = openFiles()
+        const refusals: Record<string, number> = {}
+        let good = 0
+        const targets = [
+          { name: "dir/file", mode: "replace" },
+          { name: "file", mode: "replace" },
+          { name: "dir/new", mode: "create" },
+          { name: "dir/../dir/deep/new", mode: "create" }
+        ] as const
+        for (let i = 0; i < writes; i++) {
+          const { mode, name } = targets[i % targets.length]!
+          // Nothing is ever removed by name: that could follow a link and hide an escape.
+          const asked = mode === "create" ? `${name}-${i}` : name
+          const written = yield* Effect.either(
+            Effect.flatMap(directory.target(asked, mode), ({ existing, location }) =>
+              directory.write(asked, {
+                mode,
+                content: Buffer.from(`new ${i}`),
+                expected: { location, existing },
+                expectedSha256: undefined,
+                onInstalled: Effect.void
+              })
+            )
+          )
+          if (Either.isRight(written)) {
+            good++
+          } else {
+            const refusal = refusalOf(written.left)
+            refusals[refusal] = (refusals[refusal] ?? 0) + 1
+          }
+        }
+        const openAfter = openFiles()
+        const exchanges = yield* stop
+        expect(fs.readdirSync(outside)).toEqual(["file"])
+        expect(fs.readFileSync(path.join(outside, "file"), "utf8")).toBe("old")
+        const names = fs
+          .readdirSync(workspace, { recursive: true, encoding: "utf8" })
+          .map((name) => path.basename(name))
+        expect(names.filter((name) => name.startsWith(".scv-write"))).toEqual([])
+        expect(good).toBeGreaterThan(500)
+        expect(refusals).toHaveProperty("outside_workspace")
+        expect(Object.keys(refusals).filter((refusal) => !expectedWriteRefusals.has(refusal))).toEqual([])
+        expect(exchanges).toBeGreaterThan(isNative ? 10_000 : 1000)
+        expect(openAfter).toEqual(openBefore)
+      }).pipe(Effect.provide(NodeDirectory.layer({ containment: "descriptors" }))),
+    120_000
   )
 })
