@@ -16,13 +16,14 @@ import * as Logger from "effect/Logger"
 import * as Ref from "effect/Ref"
 import { call } from "./commands/call.ts"
 import { completions } from "./commands/completions.ts"
+import { config } from "./commands/config.ts"
 import { doctor } from "./commands/doctor.ts"
 import * as options from "./commands/options.ts"
 import { session } from "./commands/session.ts"
 import { tools } from "./commands/tools.ts"
 import { refusal } from "./Envelope.ts"
 import { broken, ExitCode, interrupted, unusable } from "./ExitCode.ts"
-import { helpFor, helpTopic } from "./help.ts"
+import { helpFor, helpTopic, isGroup } from "./help.ts"
 import type { Signals } from "./Signals.ts"
 import { Stdio } from "./Stdio.ts"
 import { version } from "./version.ts"
@@ -102,7 +103,14 @@ export const run = (
       Command.withDescription(
         "The hands of an AI agent: tools that are validated, approved, bounded and cleaned up after."
       ),
-      Command.withSubcommands([call(offered), tools(offered), session(offered), doctor, completions(descriptor)])
+      Command.withSubcommands([
+        call(offered),
+        tools(offered),
+        session(offered),
+        config,
+        doctor,
+        completions(descriptor)
+      ])
     )
     const execute = Command.run(root, { name: "scv", version, executable: "scv", summary: Span.empty })
 
@@ -117,7 +125,8 @@ export const run = (
         return unusable
       })
 
-    const wantsHelp = argv.length <= 2 || argv.includes("--help") || argv.includes("-h")
+    const wantsHelp =
+      argv.length <= 2 || (argv.length === 3 && isGroup(argv[2])) || argv.includes("--help") || argv.includes("-h")
     if (wantsHelp) return yield* Effect.as(stdio.out(helpFor(argv[2])), 0)
     const unknown = unknownOption(argv.slice(2))
     if (unknown !== undefined) return yield* refuse(unknown)

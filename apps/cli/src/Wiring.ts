@@ -1,40 +1,81 @@
 /** The layers that connect a session to this machine. */
-import * as os from "node:os"
 import * as path from "node:path"
-import { read, write } from "@scv/builtins"
-import { type Digest, type Home, Limits, type Tool, ToolRegistry, Workspace } from "@scv/core"
-import { NodeDigest, NodeDirectory, NodeHome } from "@scv/node"
-import type * as Effect from "effect/Effect"
+import { bash, read, write } from "@scv/builtins"
+import { type Flags, limitsOf } from "@scv/config"
+import {
+  type CallTag,
+  type Digest,
+  Directory,
+  type Home,
+  Limits,
+  type ProcessSpawner,
+  type ServerEnvironment,
+  type Tool,
+  ToolRegistry,
+  Workspace
+} from "@scv/core"
+import { NodeCallTag, NodeDigest, NodeDirectory, NodeHome, NodeProcessSpawner, NodeServerEnvironment } from "@scv/node"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Configuration from "./Configuration.ts"
 import { Unusable } from "./Unusable.ts"
 
 /** What a tool may need. */
-type ToolServices = Workspace.Workspace | Limits.Limits | Digest | Home.Home
+type ToolServices =
+  | Workspace.Workspace
+  | Limits.Limits
+  | Digest
+  | Home.Home
+  | ProcessSpawner.ProcessSpawner
+  | ServerEnvironment
+  | CallTag.CallTag
 
 /** A tool, made of the services of the session that it is for. */
 export type OfferedTool = Effect.Effect<Tool.Tool, Tool.UnusableTool, ToolServices>
 
 /** The tools that every session offers. */
-export const builtins: ReadonlyArray<OfferedTool> = [read, write]
+export const builtins: ReadonlyArray<OfferedTool> = [read, write, bash]
 
-/** SCV's own directory: `$SCV_HOME`, by default `~/.scv`. */
-const home = (): string => path.resolve(process.env.SCV_HOME || path.join(os.homedir(), ".scv"))
+/** This machine's directories; says so where they are not contained against a race. */
+const directories = Layer.tap(NodeDirectory.layer(), (context) => {
+  const { containment } = Context.get(context, Directory.Directories)
+  return containment === "portable"
+    ? Effect.logWarning("paths are contained by name only here, not against a race; scv doctor says why")
+    : Effect.void
+})
 
-/** What a session needs besides an approver, in the workspace at `workspace` (relative to the current directory). */
+/** The directory to work in, given relative to the current one. */
+const workspace = (directory: string): Layer.Layer<Workspace.Workspace, Unusable, Directory.Directories> =>
+  Layer.mapError(
+    Workspace.layer(path.resolve(directory)),
+    ({ message }) => new Unusable({ kind: "invalid_input", message: `--workspace: ${message}` })
+  )
+
+/** The configuration that is in force in a workspace. */
+export const configuration = (directory: string, flags?: Flags) =>
+  Configuration.layer(flags).pipe(Layer.provideMerge(workspace(directory)), Layer.provideMerge(directories))
+
+const limits = Layer.effect(Limits.Limits, Effect.map(Configuration.Configuration, limitsOf))
+
+export interface SessionOptions {
+  /** Relative to the current directory. */
+  readonly workspace: string
+  /** What the command line sets of the configuration. */
+  readonly flags?: Flags
+}
+
+/** What a session needs besides an approver. */
 export const session = (
-  workspace: string,
+  options: SessionOptions,
   tools: ReadonlyArray<OfferedTool>
-): Layer.Layer<ToolServices | ToolRegistry.ToolRegistry, Unusable> =>
+): Layer.Layer<ToolServices | ToolRegistry.ToolRegistry | Configuration.Configuration, Unusable> =>
   ToolRegistry.layer(tools).pipe(
-    Layer.mapError((error) => new Unusable({ kind: "config", message: error.message })),
+    Layer.mapError(({ message }) => new Unusable({ kind: "config", message })),
+    Layer.provideMerge(limits),
     Layer.provideMerge(
-      Layer.mapError(
-        Workspace.layer(path.resolve(workspace)),
-        (error) => new Unusable({ kind: "invalid_input", message: `--workspace: ${error.message}` })
-      )
+      Layer.mergeAll(NodeDigest.layer, NodeProcessSpawner.layer(), NodeServerEnvironment.layer, NodeCallTag.layer)
     ),
-    Layer.provideMerge(Limits.layer()),
-    Layer.provideMerge(NodeDigest.layer),
-    Layer.provideMerge(NodeHome.layer(home())),
-    Layer.provide(NodeDirectory.layer())
+    Layer.provideMerge(NodeHome.layer(Configuration.home())),
+    Layer.provideMerge(configuration(options.workspace, options.flags))
   )

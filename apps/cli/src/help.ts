@@ -9,6 +9,7 @@ Commands:
   call TOOL [INPUT]   make one call and print its answer, one line of JSON
   tools               list the tools
   session             serve calls over JSON lines on stdin and stdout
+  config              show what is configured and where it comes from
   doctor              tell what this machine has and lacks
   completions SHELL   print a completion script for bash, zsh or fish
 
@@ -31,7 +32,7 @@ Usage: scv call TOOL [INPUT] [OPTIONS]
 Options:
   --workspace DIR   the directory to work in; default: the current one
   --policy POLICY   what to ask about: on-risk (all but read_only calls), always, or never (ask nobody and deny
-                    all but read_only calls); default on-risk
+                    all but read_only calls); default: the configured one, else on-risk
   --yes             answer every question with yes; does not turn \`never\` into yes
 
 Without --yes the question is asked at the terminal. Where there is none, it is denied.
@@ -59,7 +60,7 @@ Usage: scv session [OPTIONS]
 
 Options:
   --workspace DIR   the directory to work in; default: the current one
-  --policy POLICY   what to ask about: on-risk, always or never; default on-risk
+  --policy POLICY   what to ask about: on-risk, always or never; default: the configured one, else on-risk
   --yes             answer every question with yes; does not turn \`never\` into yes
 
 It takes:
@@ -71,6 +72,20 @@ It takes:
 It writes {"type":"event","seq":1,"event":...,"id":"a",...} as a call goes on: proposed, approval_requested,
 approval_resolved, started, progress, and completed, which carries the answer as "result".
 At the end of the input the calls that wait are finished, and a question is denied.
+`
+
+const config = `Show what is configured and where it comes from.
+
+Usage: scv config show [--json] [--workspace DIR]
+       scv config path
+       scv config init
+
+  show              each key, its value, and the file and line that it comes from; what was ignored, and why
+  path              the path of your own file, $SCV_HOME/config.toml (SCV_HOME is ~/.scv unless it is set)
+  init              write a commented example there; an existing file is left as it is
+
+Later ones win: the defaults, your own file, the workspace's .scv/config.toml, the file that SCV_CONFIG names, options.
+A workspace's file may only make limits tighter and the approval policy stricter.
 `
 
 const doctor = `Tell what this machine has and lacks, each with the mend. Exits 1 where something is missing.
@@ -88,7 +103,7 @@ Try:
   scv completions fish | source
 `
 
-const texts: Record<string, string> = { call, tools, session, doctor, completions }
+const texts: Record<string, string> = { call, tools, session, config, doctor, completions }
 
 /** The help for a command, or the first page where there is no such command. */
 export const helpFor = (command: string | undefined): string =>
@@ -97,3 +112,6 @@ export const helpFor = (command: string | undefined): string =>
 /** The command's name and a space where it has help of its own, else nothing: `scv call --help`, `scv --help`. */
 export const helpTopic = (command: string | undefined): string =>
   command !== undefined && Object.hasOwn(texts, command) ? `${command} ` : ""
+
+/** Whether a command does nothing by itself: it only has commands below it. */
+export const isGroup = (command: string | undefined): boolean => command === "config"

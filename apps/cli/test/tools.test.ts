@@ -107,7 +107,7 @@ describe("every tool", () => {
       fs.mkdirSync(path.join(workspace, "a"))
       fs.writeFileSync(path.join(workspace, "a/b"), "text")
       const live = yield* Session.make({ policy: "never" }).pipe(
-        Effect.provide(Layer.merge(session(workspace, builtins), Approval.unattended))
+        Effect.provide(Layer.merge(session({ workspace }, builtins), Approval.unattended))
       )
       const inputs = FastCheck.sample(FastCheck.oneof(odd, likely, deep), 1500)
       for (const input of inputs) {

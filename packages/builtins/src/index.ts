@@ -1,2 +1,3 @@
+export { bash } from "./Bash.ts"
 export { read } from "./Read.ts"
 export { write } from "./Write.ts"

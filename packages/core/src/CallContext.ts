@@ -14,4 +14,6 @@ export interface CallContext<in Output> {
   readonly commit: (output: Output) => Effect.Effect<void>
   /** Completes when a release under way must take no more time: at a second cancel and at the deadline. */
   readonly hurry: Effect.Effect<void>
+  /** Whether it has completed. */
+  readonly isHurried: Effect.Effect<boolean>
 }

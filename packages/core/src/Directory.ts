@@ -124,6 +124,11 @@ export interface Directory {
   /** The absolute path, all links followed, as it was when the directory was opened. */
   readonly path: string
   readonly identity: Identity
+  /**
+   * A path that names this directory itself to the system while it is open, whatever its name is by now: what a program
+   * is started in. Fails with `not_found` where the directory is deleted.
+   */
+  readonly handle: Effect.Effect<string, DirectoryError>
   /** Finds a regular file by its relative path, following links that stay inside. */
   readonly file: (path: string) => Effect.Effect<FileInfo, DirectoryError>
   /** Reads a part of a regular file. Never blocks on a FIFO or a device: they are `not_a_file`. */

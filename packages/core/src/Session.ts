@@ -281,7 +281,8 @@ export const make = (
           call.committed = outcome
         }),
       // Interruptible, so that a release, which is not, can race it.
-      hurry: Effect.interruptible(Deferred.await(call.hurry))
+      hurry: Effect.interruptible(Deferred.await(call.hurry)),
+      isHurried: Deferred.isDone(call.hurry)
     })
 
     const attempt = (call: LiveCall, isFirst: boolean) =>

@@ -26,3 +26,27 @@ export const decodeStrict = (bytes: Uint8Array): string | undefined => {
 
 /** Whether a byte is inside a character: not its first. */
 export const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
+
+/**
+ * How many bytes at a position belong together: a whole character, or the longest part of one that is broken off, which
+ * decodes to one U+FFFD. `isCut` where the bytes end before it can be told. Source: the Encoding standard; Unicode,
+ * table 3-7.
+ */
+export const unitAt = (
+  bytes: Uint8Array,
+  position: number
+): { readonly length: number; readonly isValid: boolean; readonly isCut: boolean } => {
+  const first = bytes[position]!
+  if (first < 0x80) return { length: 1, isValid: true, isCut: false }
+  const size = first >= 0xc2 && first <= 0xdf ? 2 : (first & 0xf0) === 0xe0 ? 3 : first >= 0xf0 && first <= 0xf4 ? 4 : 1
+  if (size === 1) return { length: 1, isValid: false, isCut: false }
+  const low = first === 0xe0 ? 0xa0 : first === 0xf0 ? 0x90 : 0x80
+  const high = first === 0xed ? 0x9f : first === 0xf4 ? 0x8f : 0xbf
+  for (let length = 1; length < size; length++) {
+    const next = bytes[position + length]
+    if (next === undefined) return { length, isValid: false, isCut: true }
+    const isGood = length === 1 ? next >= low && next <= high : isContinuation(next)
+    if (!isGood) return { length, isValid: false, isCut: false }
+  }
+  return { length: size, isValid: true, isCut: false }
+}

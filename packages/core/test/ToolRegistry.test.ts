@@ -98,7 +98,8 @@ describe("Tool.make", () => {
         progress: nothing,
         partial: nothing,
         commit: nothing,
-        hurry: Effect.never
+        hurry: Effect.never,
+        isHurried: Effect.succeed(false)
       })
       assert.deepStrictEqual(output, { word: "hello" })
     })

@@ -44,6 +44,12 @@ const makeDirectory = <Held>(base: Base<Held>, identity: Directory.Identity, rea
   return {
     path: realPath,
     identity,
+    handle: attempt(realPath, () => {
+      const at = reach.at(root.held, ".")
+      // A deleted directory can still be entered by its descriptor, and has no links any more.
+      if (fs.statSync(at).nlink > 0) return at
+      throw new Directory.DirectoryError({ kind: "not_found", path: realPath, detail: "the directory was deleted" })
+    }),
     file: (asked) =>
       attempt(asked, () => {
         checkForm(root, asked)

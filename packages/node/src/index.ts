@@ -1,3 +1,6 @@
+export * as NodeCallTag from "./NodeCallTag.ts"
 export * as NodeDigest from "./NodeDigest.ts"
 export * as NodeDirectory from "./NodeDirectory.ts"
 export * as NodeHome from "./NodeHome.ts"
+export * as NodeProcessSpawner from "./NodeProcessSpawner.ts"
+export * as NodeServerEnvironment from "./NodeServerEnvironment.ts"

@@ -3,6 +3,7 @@ import * as Command from "@effect/cli/Command"
 import { Session, ToolError, type ToolResult } from "@scv/core"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
+import { Configuration } from "../Configuration.ts"
 import { refusal } from "../Envelope.ts"
 import { ExitCode, exitCodes } from "../ExitCode.ts"
 import { readAll } from "../Input.ts"
@@ -52,13 +53,14 @@ export const call = (tools: ReadonlyArray<Wiring.OfferedTool>) =>
         const signals = yield* Signals
         const text = given.input === "-" ? yield* readAll : given.input
         const parsed = yield* parse(text)
-        const session = yield* Session.make({ policy: given.policy, assumeYes: given.yes })
+        const { values } = yield* Configuration
+        const session = yield* Session.make({ policy: values.tools.approval_policy, assumeYes: given.yes })
         const { id, result } = yield* Effect.orDie(session.submit({ tool: given.tool, input: parsed }))
         yield* answer(yield* signals.handledBy(Effect.asVoid(session.cancel(id)))(result))
       }).pipe(
         Effect.catchTag("ToolError", (error) => answer(refusal(given.tool, error.kind, error.message))),
         Effect.provide(TerminalApprover.layer),
-        Effect.provide(Wiring.session(given.workspace, tools)),
+        Effect.provide(Wiring.session({ workspace: given.workspace, flags: given.policy }, tools)),
         Effect.catchTag("Unusable", (error) =>
           Effect.zipRight(answer(refusal(given.tool, error.kind, error.message)), Effect.fail(error))
         ),

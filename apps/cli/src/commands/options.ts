@@ -1,8 +1,10 @@
 import * as HelpDoc from "@effect/cli/HelpDoc"
 import * as Options from "@effect/cli/Options"
 import * as ValidationError from "@effect/cli/ValidationError"
+import type { Flags } from "@scv/config"
 import { Approval, Display } from "@scv/core"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
 export const workspace = Options.text("workspace").pipe(
@@ -15,12 +17,14 @@ export const yes = Options.boolean("yes").pipe(Options.withDescription("answer e
 
 const isPolicy = Schema.is(Approval.ApprovalPolicy)
 
+/** What the command line says of the policy, as a layer of the configuration. */
 export const policy = Options.text("policy").pipe(
   Options.withPseudoName("POLICY"),
   Options.withDescription(Approval.ApprovalPolicy.literals.join(", ")),
-  Options.withDefault("on-risk"),
   // The library's own choice does not say which option was wrong.
-  Options.mapEffect((given) => (isPolicy(given) ? Effect.succeed(given) : Effect.fail(noPolicy(given))))
+  Options.mapEffect((given) => (isPolicy(given) ? Effect.succeed(given) : Effect.fail(noPolicy(given)))),
+  Options.optional,
+  Options.map((given): Flags => ({ "tools.approval_policy": Option.getOrUndefined(given) }))
 )
 
 const noPolicy = (given: string) =>

@@ -7,6 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import { Configuration } from "../Configuration.ts"
 import { describe } from "../Description.ts"
 import { ExitCode, interrupted } from "../ExitCode.ts"
 import * as Input from "../Input.ts"
@@ -120,13 +121,11 @@ const approver = (inputEnded: Deferred.Deferred<void>) =>
       })
   })
 
-const serve = (
-  inputEnded: Deferred.Deferred<void>,
-  given: { readonly policy: Approval.ApprovalPolicy; readonly yes: boolean }
-) =>
+const serve = (inputEnded: Deferred.Deferred<void>, assumeYes: boolean) =>
   Effect.gen(function* () {
     const signals = yield* Signals
-    const session = yield* Session.make({ policy: given.policy, assumeYes: given.yes })
+    const { values } = yield* Configuration
+    const session = yield* Session.make({ policy: values.tools.approval_policy, assumeYes })
     const events = yield* session.events
     const writing = yield* Effect.forkScoped(Stream.runForEach(events, (event) => say({ type: "event", ...event })))
     const stopped = yield* Deferred.make<void>()
@@ -152,9 +151,9 @@ const serve = (
 export const session = (tools: ReadonlyArray<Wiring.OfferedTool>) =>
   Command.make("session", { workspace: options.workspace, yes: options.yes, policy: options.policy }, (given) =>
     Effect.flatMap(Deferred.make<void>(), (inputEnded) =>
-      serve(inputEnded, given).pipe(
+      serve(inputEnded, given.yes).pipe(
         Effect.provide(approver(inputEnded)),
-        Effect.provide(Wiring.session(given.workspace, tools)),
+        Effect.provide(Wiring.session({ workspace: given.workspace, flags: given.policy }, tools)),
         Effect.scoped
       )
     )

@@ -25,5 +25,5 @@ export const tools = (offered: ReadonlyArray<Wiring.OfferedTool>) =>
         const line = `${tool.name.padEnd(width)}  ${tool.risk.padEnd(10)}  ${Display.inline(tool.description)}${state}`
         yield* stdio.out(`${line}\n`)
       }
-    }).pipe(Effect.provide(Wiring.session(workspace, offered)))
+    }).pipe(Effect.provide(Wiring.session({ workspace }, offered)))
   ).pipe(Command.withDescription("Lists the tools: name, risk, description, and why one is not available."))

@@ -40,9 +40,18 @@ export interface Running {
   readonly ended: Effect.Effect<Ended>
 }
 
-const start = (argv: ReadonlyArray<string>, cwd: string): Running => {
+export type Environment = Readonly<Record<string, string>>
+
+/** No test sees the configuration of whoever runs it. */
+const isolated: Environment = {
+  NO_COLOR: "1",
+  SCV_HOME: path.join(os.tmpdir(), "scv-test-has-no-home"),
+  SCV_CONFIG: ""
+}
+
+const start = (argv: ReadonlyArray<string>, cwd: string, env: Environment): Running => {
   const [file = "", ...args] = argv
-  const child = spawn(file, args, { cwd, env: { ...process.env, NO_COLOR: "1" } })
+  const child = spawn(file, args, { cwd, env: { ...process.env, ...isolated, ...env } })
   const output = { stdout: "", stderr: "" }
   const waiters = new Set<() => void>()
   for (const stream of ["stdout", "stderr"] as const) {
@@ -82,21 +91,30 @@ const start = (argv: ReadonlyArray<string>, cwd: string): Running => {
 }
 
 /** Starts any program; it is killed when the scope closes. */
-export const startProgram = (argv: ReadonlyArray<string>, cwd: string): Effect.Effect<Running, never, Scope.Scope> =>
+export const startProgram = (
+  argv: ReadonlyArray<string>,
+  cwd: string,
+  env: Environment = {}
+): Effect.Effect<Running, never, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.sync(() => start(argv, cwd)),
+    Effect.sync(() => start(argv, cwd, env)),
     (running) => Effect.sync(() => running.kill("SIGKILL"))
   )
 
 /** Starts the built command. */
-export const startScv = (args: ReadonlyArray<string>, cwd: string) =>
-  startProgram([process.execPath, command, ...args], cwd)
+export const startScv = (args: ReadonlyArray<string>, cwd: string, env?: Environment) =>
+  startProgram([process.execPath, command, ...args], cwd, env)
 
 /** Runs the built command to its end, with the given stdin. */
-export const scv = (args: ReadonlyArray<string>, cwd: string, stdin: string | Uint8Array = ""): Effect.Effect<Ended> =>
+export const scv = (
+  args: ReadonlyArray<string>,
+  cwd: string,
+  stdin: string | Uint8Array = "",
+  env: Environment = {}
+): Effect.Effect<Ended> =>
   Effect.scoped(
     Effect.gen(function* () {
-      const running = yield* startScv(args, cwd)
+      const running = yield* startScv(args, cwd, env)
       running.write(stdin)
       running.end()
       return yield* running.ended

@@ -14,6 +14,7 @@ const notHere = (path: string) =>
 const emptyWorkspace = Layer.succeed(Workspace.Workspace, {
   path: "/workspace",
   identity: { dev: "1", ino: "1" },
+  handle: Effect.succeed("/workspace"),
   file: notHere,
   read: notHere,
   target: notHere,

@@ -1,0 +1,8 @@
+export { type Config, type Entry, type Ignored, limitsOf, type Source } from "./Config.ts"
+export { ConfigError, ConfigErrors } from "./ConfigError.ts"
+export type { Flags, Values } from "./keys.ts"
+export type { LayerName, Origin } from "./Layer.ts"
+export { type LoadOptions, load } from "./load.ts"
+export * as Reference from "./reference.ts"
+export * as Show from "./show.ts"
+export { template } from "./template.ts"

@@ -1,0 +1,120 @@
+/** The processes of this machine: who they are, whose children, in which group, and which of them carry a tag. */
+import { execFile } from "node:child_process"
+import * as fs from "node:fs"
+
+export interface Entry {
+  readonly pid: number
+  readonly parent: number
+  readonly group: number
+  /** When it started, to tell it from another process of that number. */
+  readonly start: string
+  /** Zombies and the like are not. */
+  readonly isAlive: boolean
+}
+
+/** A way to look at the processes. */
+export interface ProcessTable {
+  /** One process, or undefined where there is none of that number. */
+  readonly get: (pid: number) => Promise<Entry | undefined> | Entry | undefined
+  /** All processes that can be seen; with bounds, at least those whose numbers lie in between. */
+  readonly list: (from?: number, to?: number) => Promise<ReadonlyArray<Entry>> | ReadonlyArray<Entry>
+  /** Whether a process was started with a variable of that name; false where that cannot be seen. */
+  readonly hasTag: (pid: number, tag: string) => boolean
+  /** The command line, as the process itself has it. */
+  readonly commandOf: (pid: number) => string
+}
+
+const readProc = (path: string): string | undefined => {
+  try {
+    return fs.readFileSync(path, "latin1")
+  } catch {
+    return undefined
+  }
+}
+
+/** Source: proc_pid_stat(5). The second field may hold anything, so the rest is counted from its end. */
+const parseStat = (pid: number, stat: string): Entry => {
+  const [state = "", parent, group, ...rest] = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+  return {
+    pid,
+    parent: Number(parent),
+    group: Number(group),
+    start: rest[16] ?? "",
+    isAlive: state !== "Z" && state !== "X"
+  }
+}
+
+const statOf = (pid: number): Entry | undefined => {
+  const stat = readProc(`/proc/${pid}/stat`)
+  return stat === undefined ? undefined : parseStat(pid, stat)
+}
+
+const isEntry = (entry: Entry | undefined): entry is Entry => entry !== undefined
+
+/** How many numbers are asked for one by one, rather than by listing all processes. */
+const maxAsked = 256
+
+/** By Linux' /proc. All of it is synchronous: it reads memory, not a disk. */
+export const byProc = {
+  get: statOf,
+  list: (from?: number, to?: number): ReadonlyArray<Entry> => {
+    if (from !== undefined && to !== undefined && to - from <= maxAsked) {
+      return Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => statOf(from + index)).filter(isEntry)
+    }
+    return fs
+      .readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name))
+      .map((name) => statOf(Number(name)))
+      .filter(isEntry)
+  },
+  hasTag: (pid: number, tag: string) => `\0${readProc(`/proc/${pid}/environ`) ?? ""}`.includes(`\0${tag}=`),
+  commandOf: (pid: number) => {
+    const line = readProc(`/proc/${pid}/cmdline`)?.replaceAll("\0", " ").trim()
+    return line === undefined || line === ""
+      ? (readProc(`/proc/${pid}/comm`)?.trim() ?? "")
+      : Buffer.from(line, "latin1").toString()
+  },
+  /** The number that was given last: the fifth field of proc_loadavg(5). */
+  newest: () => Number(readProc("/proc/loadavg")?.trim().split(" ")[4] ?? Number.NaN)
+} satisfies ProcessTable & { readonly newest: () => number }
+
+/** Field widths vary by system; the start time is five words. */
+const psLine = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+\s+\S+\s+\S+\s+\S+\s+\S+)\s+(.*)$/
+
+const ps = (args: ReadonlyArray<string>): Promise<ReadonlyArray<Entry & { readonly command: string }>> =>
+  new Promise((resolve) => {
+    const options = { env: { ...process.env, LC_ALL: "C" }, maxBuffer: 64 * 1024 * 1024 }
+    execFile("ps", [...args, "-o", "pid=,ppid=,pgid=,stat=,lstart=,command="], options, (_error, stdout) => {
+      resolve(
+        stdout.split("\n").flatMap((line) => {
+          const [, pid, parent, group, state, start, command] = psLine.exec(line) ?? []
+          if (pid === undefined || state === undefined || start === undefined) return []
+          return [
+            {
+              pid: Number(pid),
+              parent: Number(parent),
+              group: Number(group),
+              start,
+              isAlive: !/^[ZX]/.test(state),
+              command: command ?? ""
+            }
+          ]
+        })
+      )
+    })
+  })
+
+/** By ps(1), where there is no /proc: it shows the environment behind the command line of one's own processes. */
+export const byPs = (): ProcessTable => {
+  let commands = new Map<number, string>()
+  return {
+    get: async (pid) => (await ps(["-p", String(pid)]))[0],
+    list: async () => {
+      const entries = await ps(["axeww"])
+      commands = new Map(entries.map(({ command, pid }) => [pid, command]))
+      return entries
+    },
+    hasTag: (pid, tag) => ` ${commands.get(pid) ?? ""}`.includes(` ${tag}=`),
+    commandOf: (pid) => commands.get(pid)?.split(/ [A-Za-z_][A-Za-z0-9_]*=/, 1)[0] ?? ""
+  }
+}
