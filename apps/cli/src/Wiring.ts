@@ -74,7 +74,12 @@ export const session = (
     Layer.mapError(({ message }) => new Unusable({ kind: "config", message })),
     Layer.provideMerge(limits),
     Layer.provideMerge(
-      Layer.mergeAll(NodeDigest.layer, NodeProcessSpawner.layer(), NodeServerEnvironment.layer, NodeCallTag.layer)
+      Layer.mergeAll(
+        NodeDigest.layer,
+        NodeProcessSpawner.layer({ records: path.join(Configuration.home(), "state/processes") }),
+        NodeServerEnvironment.layer,
+        NodeCallTag.layer
+      )
     ),
     Layer.provideMerge(NodeHome.layer(Configuration.home())),
     Layer.provideMerge(configuration(options.workspace, options.flags))

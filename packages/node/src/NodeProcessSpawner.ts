@@ -10,6 +10,8 @@ import * as Layer from "effect/Layer"
 import { codeOf } from "./internal/errno.ts"
 import { type Fifo, pool } from "./internal/fifo.ts"
 import { byProc, byPs, type Entry, type ProcessTable } from "./internal/processTable.ts"
+import * as Records from "./internal/records.ts"
+import * as Watcher from "./internal/watcher.ts"
 
 /** Bytes of one read of a child's output. */
 const readSize = 65_536
@@ -230,12 +232,26 @@ const kill = (pid: number, signal: ProcessSpawner.Signal): void => {
 
 interface Machine {
   readonly table: ProcessTable
+  readonly watcher: Watcher.Watcher
+  readonly records: Records.Records
   readonly takeFifo: Effect.Effect<Fifo | undefined>
 }
 
-const spawnOn = ({ table, takeFifo }: Machine, request: ProcessSpawner.SpawnRequest) =>
+const spawnOn = ({ records, table, takeFifo, watcher }: Machine, request: ProcessSpawner.SpawnRequest) =>
   Effect.gen(function* () {
     const fifo = yield* takeFifo
+    // Known before it is there: a runtime that is killed in between leaves nothing either.
+    yield* Effect.acquireRelease(
+      Effect.sync(() => {
+        records.add(request.tag)
+        watcher.begun(request.tag)
+      }),
+      () =>
+        Effect.sync(() => {
+          watcher.ended(request.tag)
+          records.remove(request.tag)
+        })
+    )
     const started = yield* Effect.acquireRelease(
       Effect.try({
         try: () => start(request, fifo),
@@ -252,12 +268,9 @@ const spawnOn = ({ table, takeFifo }: Machine, request: ProcessSpawner.SpawnRequ
       })
     }
     child.on("error", () => {})
-    const family = new Family(
-      table,
-      pid,
-      request.tag,
-      table === byProc ? ((byProc.get(pid) as Entry)?.start ?? "0") : ""
-    )
+    const startTime = table === byProc ? (byProc.get(pid)?.start ?? "0") : ""
+    watcher.led(request.tag, pid, startTime)
+    const family = new Family(table, pid, request.tag, startTime)
     child.once("exit", (code, signal) => {
       family.leaderEnded()
       takeRest()
@@ -274,6 +287,8 @@ const spawnOn = ({ table, takeFifo }: Machine, request: ProcessSpawner.SpawnRequ
   }).pipe(Effect.uninterruptible)
 
 export interface Options {
+  /** An absolute path to a directory for records of the calls under way. Default: none are kept. */
+  readonly records?: string
   /** How processes are found. Default: by /proc where there is one. */
   readonly table?: "proc" | "ps"
   /** How output comes. Default: by FIFO where one can be made. */
@@ -289,8 +304,13 @@ export const layer = (options: Options = {}): Layer.Layer<ProcessSpawner.Process
     Effect.gen(function* () {
       const { take } = yield* pool
       const isProc = options.table === undefined ? hasProc() : options.table === "proc"
+      const table = isProc ? byProc : byPs()
+      const directory = options.records
+      if (directory !== undefined) yield* Effect.promise(() => Records.sweep(directory, table))
       const machine: Machine = {
-        table: isProc ? byProc : byPs(),
+        table,
+        watcher: yield* Watcher.make(isProc ? "proc" : "ps"),
+        records: directory === undefined ? Records.none : Records.make(directory),
         takeFifo: options.output === "pipes" ? Effect.succeed(undefined) : take
       }
       return { spawn: (request) => spawnOn(machine, request) }
