@@ -1,8 +1,11 @@
 /** What SCV needs of a machine, checked. */
-import { spawn } from "node:child_process"
-import { Directory, Display } from "@scv/core"
-import { NodeDirectory } from "@scv/node"
+import { existsSync } from "node:fs"
+import { CallTag, Directory, Display, ProcessGroup, ProcessSpawner, ServerEnvironment } from "@scv/core"
+import { NodeCallTag, NodeDirectory, NodeProcessSpawner, NodeServerEnvironment } from "@scv/node"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+
+type ProcessServices = ProcessSpawner.ProcessSpawner | ServerEnvironment | CallTag.CallTag
 
 export interface Check {
   readonly name: string
@@ -37,61 +40,58 @@ const containment: Effect.Effect<Check> = Effect.map(
 ).pipe(Effect.provide(NodeDirectory.layer()))
 
 interface ShellRun {
-  readonly stdout: string
-  readonly stderr: string
+  readonly output: string
   readonly ended: string
-  readonly isMissing: boolean
   readonly milliseconds: number
 }
 
 const marker = "scv-doctor-was-here"
 
-/** How long a login shell may take before it is given up, in milliseconds. */
-const patience = 10_000
+/** How long a login shell may take before it is given up, in seconds. */
+const patience = 10
 
-const loginShell: Effect.Effect<ShellRun> = Effect.async<ShellRun>((resume) => {
-  const begun = performance.now()
-  const child = spawn("/bin/bash", ["-lc", `echo ${marker}`], { detached: true, stdio: ["ignore", "pipe", "pipe"] })
-  const output = { stdout: "", stderr: "" }
-  for (const stream of ["stdout", "stderr"] as const) {
-    child[stream].setEncoding("utf8").on("data", (text: string) => {
-      if (output[stream].length < 4096) output[stream] += text
-    })
-  }
-  const end = (ended: string, isMissing = false) => {
-    resume(Effect.succeed({ ...output, ended, isMissing, milliseconds: Math.round(performance.now() - begun) }))
-  }
-  child.on("error", (error) => end(error.message, true))
-  // A background process of the profile may hold the pipes for ever: the end of the shell is what counts.
-  child.on("exit", (code, signal) => setImmediate(end, code === null ? `signal ${signal}` : `exit code ${code}`))
-  return Effect.sync(() => {
-    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
-      process.kill(-child.pid, "SIGKILL")
-    }
-  })
+const environment = Effect.flatMap(ServerEnvironment, (variables) =>
+  Effect.map(CallTag.CallTag, ({ fresh }) => ({ variables, fresh }))
+)
+
+const loginShell: Effect.Effect<ShellRun, ProcessSpawner.SpawnError, ProcessServices> = Effect.gen(function* () {
+  const { fresh, variables } = yield* environment
+  const nothing = () => Effect.void
+  const { duration_ms, exit_code, output, signal } = yield* ProcessGroup.run(
+    {
+      request: {
+        program: "/bin/bash",
+        args: ["-lc", `echo ${marker}`],
+        cwd: "/",
+        environment: variables,
+        tag: yield* fresh
+      },
+      outputLimitBytes: 4096,
+      strays: "end"
+    },
+    { partial: nothing, progress: nothing, hurry: Effect.never, isHurried: Effect.succeed(true) }
+  )
+  return { output, milliseconds: duration_ms, ended: signal ?? `exit code ${exit_code}` }
 })
 
 const shown = (text: string): string => Display.bounded(text.trim(), 120)
 
-const judge = ({ ended, isMissing, milliseconds, stderr, stdout }: ShellRun): Check => {
+const judge = ({ ended, milliseconds, output }: ShellRun): Check => {
   const name = "login shell"
-  if (isMissing) {
-    return { name, status: "fail", found: `/bin/bash does not start: ${ended}`, mend: "install bash as /bin/bash" }
-  }
-  if (!stdout.includes(marker)) {
+  if (!output.includes(marker)) {
     return {
       name,
       status: "fail",
-      found: `/bin/bash -lc swallows its command (${ended}${stderr === "" ? "" : `, stderr: ${shown(stderr)}`})`,
+      found: `/bin/bash -lc swallows its command (${ended}${output === "" ? "" : `: ${shown(output)}`})`,
       mend: "a start-up file (/etc/profile, ~/.bash_profile, ~/.bash_login, ~/.profile) exits or replaces the shell"
     }
   }
-  const noise = [stdout.replace(`${marker}\n`, ""), stderr].filter((text) => text.trim() !== "")
-  if (noise.length > 0) {
+  const noise = output.replace(`${marker}\n`, "")
+  if (noise.trim() !== "") {
     return {
       name,
       status: "warn",
-      found: `start-up files print into every command's output: ${noise.map(shown).join(" / ")}`,
+      found: `start-up files print into every command's output: ${shown(noise)}`,
       mend: "print only where the shell is interactive: [[ $- == *i* ]] && echo ..."
     }
   }
@@ -106,19 +106,71 @@ const judge = ({ ended, isMissing, milliseconds, stderr, stdout }: ShellRun): Ch
   return { name, status: "ok", found: `/bin/bash -lc starts in ${milliseconds} ms and prints nothing` }
 }
 
-const shell: Effect.Effect<Check> = loginShell.pipe(
+const shell: Effect.Effect<Check, never, ProcessServices> = loginShell.pipe(
   Effect.map(judge),
+  Effect.catchAll(({ message }) =>
+    Effect.succeed<Check>({ name: "login shell", status: "fail", found: message, mend: "install bash as /bin/bash" })
+  ),
   Effect.timeoutTo({
-    duration: patience,
+    duration: `${patience} seconds`,
     onSuccess: (check) => check,
     onTimeout: (): Check => ({
       name: "login shell",
       status: "fail",
-      found: `/bin/bash -lc did not come back within ${patience / 1000} s`,
+      found: `/bin/bash -lc did not come back within ${patience} s`,
       mend: "a start-up file (/etc/profile, ~/.bash_profile, ~/.bash_login, ~/.profile) waits or loops"
     })
   })
 )
 
+const outputOrder: Effect.Effect<Check, never, ProcessServices> = Effect.gen(function* () {
+  const { fresh, variables } = yield* environment
+  const { spawn } = yield* ProcessSpawner.ProcessSpawner
+  const { exit, keepsOrder } = yield* spawn({
+    program: "/bin/sh",
+    args: ["-c", ":"],
+    cwd: "/",
+    environment: variables,
+    tag: yield* fresh,
+    onOutput: () => {}
+  })
+  yield* exit
+  return keepsOrder
+}).pipe(
+  Effect.scoped,
+  Effect.map(
+    (keepsOrder): Check =>
+      keepsOrder
+        ? { name: "output", status: "ok", found: "stdout and stderr come in the order in which they are written" }
+        : {
+            name: "output",
+            status: "warn",
+            found: "stdout and stderr come without their order, and /dev/stderr does not open in commands",
+            mend: "install mkfifo (coreutils) and make the folder for temporary files writable"
+          }
+  ),
+  Effect.catchAll(({ message }) =>
+    Effect.succeed<Check>({ name: "output", status: "fail", found: message, mend: "install a shell as /bin/sh" })
+  )
+)
+
+const processTable: Effect.Effect<Check> = Effect.sync(() => {
+  if (existsSync("/proc/self/environ")) {
+    return { name: "processes", status: "ok", found: "found by /proc, wherever they go" }
+  }
+  return {
+    name: "processes",
+    status: "warn",
+    found: "found by ps, which takes longer",
+    mend: "run on Linux with /proc mounted"
+  }
+})
+
 /** All checks, in the order in which they are shown. */
-export const checks: ReadonlyArray<Effect.Effect<Check>> = [nodeVersion, containment, shell]
+export const checks: Effect.Effect<ReadonlyArray<Check>> = Effect.all([
+  nodeVersion,
+  containment,
+  processTable,
+  outputOrder,
+  shell
+]).pipe(Effect.provide(Layer.mergeAll(NodeProcessSpawner.layer(), NodeServerEnvironment.layer, NodeCallTag.layer)))

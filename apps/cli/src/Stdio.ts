@@ -13,6 +13,8 @@ export class Stdio extends Context.Tag("scv/Stdio")<
     readonly input: Readable
     /** Whether a person can be asked: stdin and stderr are a terminal. */
     readonly isInteractive: boolean
+    /** Whether somebody watches stderr as it comes. */
+    readonly isWatched: boolean
     readonly hasColor: (stream: "out" | "err") => boolean
   }
 >() {}
@@ -38,6 +40,9 @@ export const layer: Layer.Layer<Stdio> = Layer.sync(Stdio, () => {
     },
     get isInteractive() {
       return process.stderr.isTTY === true && process.stdin.isTTY === true
+    },
+    get isWatched() {
+      return process.stderr.isTTY === true
     },
     hasColor: (stream) => !noColor && (stream === "out" ? process.stdout : process.stderr).isTTY === true
   }

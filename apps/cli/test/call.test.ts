@@ -174,7 +174,7 @@ describe("scv doctor", () => {
       const { checks } = JSON.parse(stdout) as { checks: ReadonlyArray<Record<string, string>> }
       assert.deepStrictEqual(
         checks.map(({ name }) => name),
-        ["node", "containment", "login shell"]
+        ["node", "containment", "processes", "output", "login shell"]
       )
       for (const check of checks) assert.strictEqual(check.status === "ok", check.mend === undefined)
     })

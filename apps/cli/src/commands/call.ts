@@ -1,8 +1,9 @@
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
-import { Session, ToolError, type ToolResult } from "@scv/core"
+import { Display, Session, ToolError, type ToolResult } from "@scv/core"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
+import * as Stream from "effect/Stream"
 import { Configuration } from "../Configuration.ts"
 import { refusal } from "../Envelope.ts"
 import { ExitCode, exitCodes } from "../ExitCode.ts"
@@ -37,6 +38,19 @@ const answer = (result: ToolResult) =>
     yield* Ref.set(yield* ExitCode, exitCodes[result.status])
   })
 
+/** Shows on stderr how far a call is, while somebody watches. */
+const watch = (session: Session.Session) =>
+  Effect.gen(function* () {
+    const stdio = yield* Stdio
+    if (!stdio.isWatched) return
+    const events = yield* session.events
+    yield* Effect.forkScoped(
+      Stream.runForEach(events, (event) =>
+        event.event === "progress" ? stdio.err(Display.lines(event.text)) : Effect.void
+      )
+    )
+  })
+
 /** `scv call`: one call in this process, its envelope on stdout. */
 export const call = (tools: ReadonlyArray<Wiring.OfferedTool>) =>
   Command.make(
@@ -55,6 +69,7 @@ export const call = (tools: ReadonlyArray<Wiring.OfferedTool>) =>
         const parsed = yield* parse(text)
         const { values } = yield* Configuration
         const session = yield* Session.make({ policy: values.tools.approval_policy, assumeYes: given.yes })
+        yield* watch(session)
         const { id, result } = yield* Effect.orDie(session.submit({ tool: given.tool, input: parsed }))
         yield* answer(yield* signals.handledBy(Effect.asVoid(session.cancel(id)))(result))
       }).pipe(

@@ -20,7 +20,7 @@ const rowOf = (check: Check, hasColor: boolean): string => {
 export const doctor = Command.make("doctor", { json: options.json }, ({ json }) =>
   Effect.gen(function* () {
     const stdio = yield* Stdio
-    const found = yield* Effect.all(checks)
+    const found = yield* checks
     if (json) yield* stdio.out(`${JSON.stringify({ checks: found }, null, 2)}\n`)
     else for (const check of found) yield* stdio.out(rowOf(check, stdio.hasColor("out")))
     if (found.some((check) => check.status === "fail")) yield* Ref.set(yield* ExitCode, 1)

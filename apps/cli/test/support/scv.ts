@@ -146,6 +146,7 @@ export const runInProcess = (args: ReadonlyArray<string>, offered: ReadonlyArray
       err: collect("stderr"),
       input,
       isInteractive: false,
+      isWatched: false,
       hasColor: () => false
     })
     return run(["node", "scv", ...args], offered).pipe(

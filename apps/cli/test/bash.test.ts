@@ -1,0 +1,159 @@
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import { command, envelopeOf, makeWorkspace, type Running, scv, startProgram, startScv } from "./support/scv.ts"
+
+/** The live processes whose environment or command line holds a text. */
+const processesWith = (text: string): ReadonlyArray<number> =>
+  fs
+    .readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .filter((pid) => {
+      try {
+        const isLive = !/^\d+ \(.*\) [ZX]/s.test(fs.readFileSync(`/proc/${pid}/stat`, "latin1"))
+        const about = ["environ", "cmdline"].map((file) => fs.readFileSync(`/proc/${pid}/${file}`, "latin1")).join("\0")
+        return isLive && about.includes(text)
+      } catch {
+        return false
+      }
+    })
+    .map(Number)
+
+/** Waits until a condition holds. */
+const until = (condition: () => boolean) =>
+  Effect.asVoid(
+    Effect.repeat(Effect.sync(condition), { until: (holds) => holds, schedule: Schedule.spaced("10 millis") })
+  )
+
+const gone = (mark: string) =>
+  Effect.timeoutTo(
+    until(() => processesWith(mark).length === 0),
+    {
+      duration: "1 second",
+      onSuccess: () => [],
+      onTimeout: () => processesWith(mark)
+    }
+  )
+
+/** A workspace whose path no other process carries; every process of its calls has it in its environment. */
+const place = Effect.map(makeWorkspace, (workspace) => ({
+  workspace,
+  env: { MARK: workspace, SCV_HOME: path.join(workspace, "home") },
+  records: () => {
+    try {
+      return fs.readdirSync(path.join(workspace, "home/state/processes"))
+    } catch {
+      return []
+    }
+  },
+  call: (script: string, ...options: ReadonlyArray<string>) => [
+    "call",
+    "bash",
+    JSON.stringify({ command: script }),
+    "--yes",
+    ...options
+  ]
+}))
+
+const isThere = (workspace: string, name: string) => until(() => fs.existsSync(path.join(workspace, name)))
+
+const family = "(trap '' TERM; setsid sleep 70 & sleep 70) & sleep 70 & echo so far; touch up; wait"
+
+describe("scv call bash", () => {
+  it.scopedLive("is cancelled by each signal, keeps what was printed, and leaves nothing", () =>
+    Effect.gen(function* () {
+      for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+        const { call, env, records, workspace } = yield* place
+        const running = yield* startScv(
+          call("setsid sleep 70 & sleep 70 & echo so far; touch up; wait"),
+          workspace,
+          env
+        )
+        yield* isThere(workspace, "up")
+        running.kill(signal)
+        const ended = yield* running.ended
+        assert.strictEqual(ended.code, 130)
+        const { error, result, status } = envelopeOf(ended)
+        assert.strictEqual(status, "cancelled")
+        assert.strictEqual(error?.kind, "cancelled")
+        assert.include((result as { output: string }).output, "so far")
+        assert.deepStrictEqual(processesWith(workspace), [])
+        assert.deepStrictEqual(records(), [])
+      }
+    })
+  )
+
+  it.scopedLive("is hurried by a second signal", () =>
+    Effect.gen(function* () {
+      const { call, env, workspace } = yield* place
+      const running = yield* startScv(
+        call("trap 'touch told' TERM; touch up; while :; do sleep 0.1; done"),
+        workspace,
+        env
+      )
+      yield* isThere(workspace, "up")
+      running.kill("SIGINT")
+      yield* isThere(workspace, "told")
+      const begun = performance.now()
+      running.kill("SIGINT")
+      const ended = yield* running.ended
+      assert.strictEqual(ended.code, 130)
+      // The grace is two seconds; what is left of it is not waited out.
+      assert.isBelow(performance.now() - begun, 1500)
+      assert.deepStrictEqual(processesWith(workspace), [])
+    })
+  )
+
+  it.scopedLive("leaves nothing when its terminal is closed", () =>
+    Effect.gen(function* () {
+      const { call, env, workspace } = yield* place
+      const quoted = [process.execPath, command, ...call("sleep 70 & touch up; wait")].map((word) => `'${word}'`)
+      const terminal = yield* startProgram(["script", "-qec", quoted.join(" "), "/dev/null"], workspace, env)
+      yield* isThere(workspace, "up")
+      terminal.kill("SIGKILL")
+      yield* until(() => processesWith(workspace).length === 0).pipe(Effect.timeout("5 seconds"), Effect.orDie)
+    })
+  )
+
+  it.scopedLive("leaves nothing for longer than a second when it is killed itself", () =>
+    Effect.gen(function* () {
+      const { call, env, workspace } = yield* place
+      const running = yield* startScv(call(family), workspace, env)
+      yield* isThere(workspace, "up")
+      running.kill("SIGKILL")
+      assert.deepStrictEqual(yield* gone(workspace), [])
+    })
+  )
+
+  it.scopedLive("ends at its next start what is left where the watcher was killed too", () =>
+    Effect.gen(function* () {
+      const { call, env, records, workspace } = yield* place
+      const running: Running = yield* startScv(call(family), workspace, env)
+      yield* isThere(workspace, "up")
+      const children = fs.readFileSync(`/proc/${running.pid}/task/${running.pid}/children`, "utf8").trim().split(" ")
+      const watcher = children.find((pid) => fs.readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("scv-watcher"))
+      process.kill(Number(watcher), "SIGKILL")
+      running.kill("SIGKILL")
+      yield* running.ended
+      assert.isNotEmpty(processesWith(workspace))
+      assert.lengthOf(records(), 1)
+      assert.strictEqual((yield* scv(call("echo next"), workspace, "", env)).code, 0)
+      assert.deepStrictEqual(processesWith(workspace), [])
+      assert.deepStrictEqual(records(), [])
+    })
+  )
+
+  it.scopedLive("shows its output as it comes to whoever watches a terminal", () =>
+    Effect.gen(function* () {
+      const { call, env, workspace } = yield* place
+      const script = "printf 'one\\033[2J\\n'; until [ -e go ]; do sleep 0.05; done; echo two"
+      const quoted = [process.execPath, command, ...call(script)].map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
+      const terminal = yield* startProgram(["script", "-qec", quoted.join(" "), "/dev/null"], workspace, env)
+      yield* terminal.until("one\\x1b[2J")
+      fs.writeFileSync(path.join(workspace, "go"), "")
+      yield* terminal.until('"status":"completed"')
+    })
+  )
+})
