@@ -15,12 +15,12 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { type ApprovalPolicy, type ApprovalRequest, Approver, type Decision, verdict } from "./Approval.ts"
-import * as BoundedOutput from "./BoundedOutput.ts"
 import type { CallContext } from "./CallContext.ts"
 import { Digest } from "./Digest.ts"
 import * as Display from "./Display.ts"
 import type { JsonObject } from "./Json.ts"
 import { Limits } from "./Limits.ts"
+import * as ResultLimit from "./ResultLimit.ts"
 import type { SessionEvent } from "./SessionEvent.ts"
 import type { Outcome, PreparedCall, Tool } from "./Tool.ts"
 import { type ErrorKind, statusOf, ToolError } from "./ToolError.ts"
@@ -169,7 +169,7 @@ export const make = (
     })
 
     const outputOf = (call: LiveCall, outcome: Outcome) => {
-      const result = BoundedOutput.boundResult(outcome.output, call.outputLimitBytes)
+      const result = ResultLimit.bound(outcome.output, call.outputLimitBytes)
       return result === undefined
         ? errorOf("internal", `${call.tool}: its result holds more than ${call.outputLimitBytes} bytes`)
         : { status: outcome.succeeded ? ("completed" as const) : ("failed" as const), result }

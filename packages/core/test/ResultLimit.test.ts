@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { BoundedOutput, type Json } from "@scv/core"
+import { type Json, ResultLimit } from "@scv/core"
 import * as FastCheck from "effect/FastCheck"
 
 const text = FastCheck.string({ unit: "grapheme", maxLength: 200 })
@@ -8,9 +8,9 @@ const marked = /^(.*)\n\[\.\.\. (\d+) bytes left out \.\.\.\]\n(.*)$/s
 
 describe("clip", () => {
   it("keeps head and tail and counts what is between", () => {
-    assert.strictEqual(BoundedOutput.clip("0123456789", 10), "0123456789")
-    assert.strictEqual(BoundedOutput.clip("0123456789", 4), "01\n[... 6 bytes left out ...]\n89")
-    assert.strictEqual(BoundedOutput.clip("€€€€", 7), "€\n[... 6 bytes left out ...]\n€")
+    assert.strictEqual(ResultLimit.clip("0123456789", 10), "0123456789")
+    assert.strictEqual(ResultLimit.clip("0123456789", 4), "01\n[... 6 bytes left out ...]\n89")
+    assert.strictEqual(ResultLimit.clip("€€€€", 7), "€\n[... 6 bytes left out ...]\n€")
   })
 
   it.prop(
@@ -18,7 +18,7 @@ describe("clip", () => {
     [text, FastCheck.nat(60)],
     ([all, limit]) => {
       const size = Buffer.byteLength(all)
-      const clipped = BoundedOutput.clip(all, limit)
+      const clipped = ResultLimit.clip(all, limit)
       if (size <= limit) {
         assert.strictEqual(clipped, all)
         return
@@ -31,9 +31,9 @@ describe("clip", () => {
   )
 })
 
-describe("boundResult", () => {
+describe("bound", () => {
   it("clips the longest texts and leaves the short ones", () => {
-    const bounded = BoundedOutput.boundResult({ id: "short", log: "x".repeat(5000), more: ["y".repeat(5000)] }, 2000)
+    const bounded = ResultLimit.bound({ id: "short", log: "x".repeat(5000), more: ["y".repeat(5000)] }, 2000)
     const { id, log, more } = bounded as { id: string; log: string; more: ReadonlyArray<string> }
     assert.strictEqual(id, "short")
     assert.match(log, marked)
@@ -42,7 +42,7 @@ describe("boundResult", () => {
 
   it("gives up on what no clipping makes small enough", () => {
     assert.isUndefined(
-      BoundedOutput.boundResult(
+      ResultLimit.bound(
         Array.from({ length: 1000 }, () => 1),
         2000
       )
@@ -52,6 +52,6 @@ describe("boundResult", () => {
   const json = FastCheck.jsonValue({ maxDepth: 3 }) as FastCheck.Arbitrary<Json>
 
   it.prop("keeps what fits as it is", [json], ([value]) => {
-    assert.deepStrictEqual(BoundedOutput.boundResult(value, 1_000_000), value)
+    assert.deepStrictEqual(ResultLimit.bound(value, 1_000_000), value)
   })
 })

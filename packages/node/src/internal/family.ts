@@ -1,0 +1,110 @@
+/** The processes of one call, found again wherever they are, and signalled only while they are who they were. */
+import type { ProcessSpawner } from "@scv/core"
+import { codeOf } from "./errno.ts"
+import { byProc, type Entry, type ProcessTable } from "./processTable.ts"
+
+/** For how long after the start descendants are known to have the numbers that follow the leader's own, in ms. */
+const trustNumbers = 2000
+
+/** A leader and all that it starts. */
+export class Family {
+  /** Members of the group by number, with their start times, from when nobody else could have the group's number. */
+  readonly #known = new Map<number, string>()
+  readonly #table: ProcessTable
+  readonly #pid: number
+  readonly #tag: string
+  readonly #start: string
+  readonly #begun = performance.now()
+  #isReaped = false
+
+  constructor(table: ProcessTable, pid: number, tag: string, start: string) {
+    this.#table = table
+    this.#pid = pid
+    this.#tag = tag
+    this.#start = start
+  }
+
+  /**
+   * To be called in the moment of the leader's end: until now a zombie held its number, and for as long as a member of
+   * the group lives it still means this group.
+   */
+  leaderEnded(): void {
+    this.#isReaped = true
+    if (this.#table !== byProc || !this.#groupIsInUse()) return
+    for (const entry of byProc.list(...this.#range())) {
+      if (entry.group === this.#pid && entry.isAlive) this.#known.set(entry.pid, entry.start)
+    }
+  }
+
+  #groupIsInUse(): boolean {
+    try {
+      process.kill(-this.#pid, 0)
+      return true
+    } catch (error) {
+      return codeOf(error) !== "ESRCH"
+    }
+  }
+
+  /** The numbers that descendants can have, where that is known: a short call's are those given since its own. */
+  #range(): readonly [from?: number, to?: number] {
+    const newest = byProc.newest()
+    const isShort = performance.now() - this.#begun < trustNumbers
+    return isShort && newest >= this.#pid ? [this.#pid, newest] : []
+  }
+
+  /** Descendants are not older than the leader. */
+  #canBeOurs({ pid, start }: Entry): boolean {
+    if (pid === process.pid) return false
+    return this.#table !== byProc || Number(start) >= Number(this.#start)
+  }
+
+  async members(): Promise<ReadonlyArray<ProcessSpawner.Member>> {
+    const isProc = this.#table === byProc
+    if (isProc && this.#isReaped && byProc.newest() === this.#pid) return []
+    const entries = (await this.#table.list(...(isProc ? this.#range() : []))).filter((entry) => this.#canBeOurs(entry))
+    const leader = entries.find(({ pid }) => pid === this.#pid)
+    const isGroupsOwn = !this.#isReaped || leader === undefined || leader.start === this.#start
+    const found = new Map<number, Entry>()
+    const isOurs = (entry: Entry): boolean => {
+      if (entry.pid === this.#pid) return !this.#isReaped
+      if (entry.group === this.#pid && isGroupsOwn) {
+        if (!this.#isReaped || !isProc || this.#known.get(entry.pid) === entry.start) return true
+      }
+      if (found.has(entry.parent) || (entry.parent === this.#pid && !this.#isReaped)) return true
+      return this.#table.hasTag(entry.pid, this.#tag)
+    }
+    // A child is known by its parent, which may stand behind it.
+    for (let before = -1; before !== found.size; ) {
+      before = found.size
+      for (const entry of entries) if (!found.has(entry.pid) && isOurs(entry)) found.set(entry.pid, entry)
+    }
+    return [...found.values()]
+      .filter(({ isAlive }) => isAlive)
+      .map((entry) => {
+        const inGroup = entry.group === this.#pid && isGroupsOwn
+        if (inGroup) this.#known.set(entry.pid, entry.start)
+        return { pid: entry.pid, start: entry.start, inGroup, command: this.#table.commandOf(entry.pid) }
+      })
+  }
+
+  async signal(signal: ProcessSpawner.Signal, members: ReadonlyArray<ProcessSpawner.Member>): Promise<void> {
+    const alive: Array<ProcessSpawner.Member> = []
+    for (const member of members) {
+      const entry = await this.#table.get(member.pid)
+      if (entry?.isAlive === true && entry.start === member.start) alive.push(member)
+    }
+    const isPinned = !this.#isReaped || alive.some(({ inGroup }) => inGroup)
+    if (isPinned) kill(-this.#pid, signal)
+    for (const { inGroup, pid } of alive) if (!inGroup) kill(pid, signal)
+  }
+}
+
+/** Signals a process or, by a negative number, a group. Who is gone already needs none. */
+const kill = (pid: number, signal: ProcessSpawner.Signal): void => {
+  if (pid === 0 || pid === -1 || pid === 1) return
+  try {
+    process.kill(pid, `SIG${signal}`)
+  } catch {
+    // ESRCH, or EPERM for what has become another user's: the members that are found afterwards tell.
+  }
+}

@@ -1,0 +1,44 @@
+/** The output of a child, taken as it comes. */
+
+import * as fs from "node:fs"
+import * as net from "node:net"
+import type { Fifo } from "./fifo.ts"
+
+/** Bytes of one read. */
+const readSize = 65_536
+
+/** Takes what comes out of a FIFO, through one buffer that is used again and again. */
+export const readFifo = ({ readEnd }: Fifo, onOutput: (bytes: Uint8Array) => void) => {
+  const buffer = Buffer.allocUnsafe(readSize)
+  const socket = new net.Socket({
+    fd: readEnd,
+    readable: true,
+    writable: false,
+    onread: {
+      buffer,
+      callback: (count: number) => {
+        onOutput(buffer.subarray(0, count))
+        return true
+      }
+    }
+  } as net.SocketConstructorOpts)
+  return {
+    socket,
+    /** Takes what can be read without waiting: all that an ended leader wrote. */
+    takeRest: (): void => {
+      // A destroyed socket's number may belong to another file by now.
+      if (socket.destroyed) return
+      const rest = Buffer.allocUnsafe(readSize)
+      try {
+        for (let taken = 0; taken < 16 * readSize; ) {
+          const count = fs.readSync(readEnd, rest, 0, rest.length, null)
+          if (count === 0) return
+          onOutput(rest.subarray(0, count))
+          taken += count
+        }
+      } catch {
+        // EAGAIN: nothing more for now.
+      }
+    }
+  }
+}
