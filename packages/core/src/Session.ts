@@ -14,16 +14,17 @@ import * as Queue from "effect/Queue"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import type { Mutable } from "effect/Types"
 import { type ApprovalPolicy, type ApprovalRequest, Approver, type Decision, verdict } from "./Approval.ts"
 import type { CallContext } from "./CallContext.ts"
 import { Digest } from "./Digest.ts"
 import * as Display from "./Display.ts"
+import * as Ending from "./Ending.ts"
 import type { JsonObject } from "./Json.ts"
 import { Limits } from "./Limits.ts"
-import * as ResultLimit from "./ResultLimit.ts"
 import type { SessionEvent } from "./SessionEvent.ts"
 import type { Outcome, PreparedCall, Tool } from "./Tool.ts"
-import { type ErrorKind, statusOf, ToolError } from "./ToolError.ts"
+import { ToolError } from "./ToolError.ts"
 import { ToolRegistry } from "./ToolRegistry.ts"
 import type { ToolResult } from "./ToolResult.ts"
 import { Workspace } from "./Workspace.ts"
@@ -103,28 +104,19 @@ export const maxLag = 1024
 /** The most calls that may wait; one more is refused with kind `limit`. */
 export const maxWaiting = 1024
 
-/** The longest message of an error, in characters. */
-const maxMessage = 2000
-
 /** How often a call that nobody was asked about is prepared again because its files changed before it ran. */
 const maxRetries = 3
 
 /** `Omit` that keeps the members of a union apart. */
 type Unnumbered<Event> = Event extends unknown ? Omit<Event, "seq" | "id"> : never
 
-interface LiveCall {
+/** A call that has not ended, as its session keeps it. */
+interface LiveCall extends Mutable<Ending.EndedCall> {
   readonly id: string
-  readonly tool: string
-  readonly outputLimitBytes: number
   readonly prepare: Effect.Effect<PreparedCall, ToolError>
   readonly done: Deferred.Deferred<ToolResult>
   readonly hurry: Deferred.Deferred<void>
-  /** What ended the call first, where it did not end by itself. */
-  cause: "cancelled" | "timed_out" | undefined
-  timeoutSeconds: number
   fiber: Fiber.Fiber<Outcome, ToolError> | undefined
-  partial: Outcome | undefined
-  committed: Outcome | undefined
 }
 
 /** A session in the workspace, with the tools, limits and approver of the context. Closing its scope cancels all calls. */
@@ -161,40 +153,7 @@ export const make = (
         if (Option.getOrElse(events.unsafeSize(), () => 0) < maxLag) unsafeEmit(call.id, { event: "progress", text })
       })
 
-    // The envelope
-
-    const errorOf = (kind: ErrorKind, message: string) => ({
-      status: statusOf(kind),
-      error: { kind, message: Display.bounded(message, maxMessage) }
-    })
-
-    const outputOf = (call: LiveCall, outcome: Outcome) => {
-      const result = ResultLimit.bound(outcome.output, call.outputLimitBytes)
-      return result === undefined
-        ? errorOf("internal", `${call.tool}: its result holds more than ${call.outputLimitBytes} bytes`)
-        : { status: outcome.succeeded ? ("completed" as const) : ("failed" as const), result }
-    }
-
-    const interruptedOf = (call: LiveCall, cause: "cancelled" | "timed_out") => {
-      const kept = call.partial === undefined ? undefined : outputOf(call, call.partial)
-      const result = kept !== undefined && "result" in kept ? { result: kept.result } : {}
-      if (cause === "cancelled") return { ...errorOf("cancelled", "the call was cancelled"), ...result }
-      return "result" in result
-        ? { status: "timed_out" as const, ...result }
-        : errorOf("timeout", `no answer within ${call.timeoutSeconds} s`)
-    }
-
-    const endingOf = (call: LiveCall, exit: Exit.Exit<Outcome, ToolError>) => {
-      if (Exit.isSuccess(exit)) return outputOf(call, exit.value)
-      if (call.committed !== undefined) return outputOf(call, call.committed)
-      if (call.cause !== undefined) return interruptedOf(call, call.cause)
-      const failure = Cause.failureOption(exit.cause)
-      return Option.isSome(failure)
-        ? errorOf(failure.value.kind, failure.value.message)
-        : errorOf("internal", `${call.tool}: the tool broke; this is a fault in it, not in the call`)
-    }
-
-    const finish = (call: LiveCall, ending: Omit<ToolResult, "call_id" | "tool">): Effect.Effect<void> =>
+    const finish = (call: LiveCall, ending: Ending.Ending): Effect.Effect<void> =>
       Effect.sync(() => {
         // Of a cancel and the worker, the first to get here answers.
         if (live.get(call.id) !== call) return
@@ -222,7 +181,7 @@ export const make = (
       Effect.suspend(() => {
         if (call.cause !== undefined) return hurry(call)
         call.cause = "cancelled"
-        return call.fiber === undefined ? finish(call, interruptedOf(call, "cancelled")) : interrupt(call)
+        return call.fiber === undefined ? finish(call, Ending.ofInterruption(call, "cancelled")) : interrupt(call)
       })
 
     /** Runs a part of a call under a deadline. The timer runs on through the part's release, to end its grace. */
@@ -324,16 +283,16 @@ export const make = (
         const fiber = yield* Effect.forkDaemon(Effect.interruptible(life(call)))
         call.fiber = fiber
         const exit = yield* Fiber.await(fiber)
-        if (Exit.isFailure(exit) && call.cause === undefined && Option.isNone(Cause.failureOption(exit.cause))) {
+        if (Ending.isBroken(call, exit)) {
           yield* Effect.logError(`${call.tool}: call ${call.id} broke`, exit.cause)
         }
-        yield* finish(call, endingOf(call, exit))
+        yield* finish(call, Ending.ofExit(call, exit))
       }).pipe(Effect.uninterruptible)
 
     // The surface
 
     const refused = (id: string, tool: string, error: ToolError): Effect.Effect<Call> => {
-      const result: ToolResult = { call_id: id, tool, ...errorOf(error.kind, error.message) }
+      const result: ToolResult = { call_id: id, tool, ...Ending.ofError(error.kind, error.message) }
       return Effect.as(emit(id, { event: "completed", result }), { id, result: Effect.succeed(result) })
     }
 
@@ -353,7 +312,10 @@ export const make = (
         // The name is the caller's text until the registry knows it.
         const tool = Display.bounded(request.tool, 64)
         if (closed) {
-          return { id, result: Effect.succeed({ call_id: id, tool, ...errorOf("cancelled", "the session has ended") }) }
+          return {
+            id,
+            result: Effect.succeed({ call_id: id, tool, ...Ending.ofError("cancelled", "the session has ended") })
+          }
         }
         const prepared = yield* Effect.either(
           Effect.gen(function* () {

@@ -43,7 +43,7 @@ const make = (count: number): Promise<ReadonlyArray<Fifo>> =>
       return
     }
     const names = Array.from({ length: count }, (_, index) => path.join(directory, String(index)))
-    execFile("mkfifo", ["-m", "600", ...names], (error) => {
+    execFile("mkfifo", ["-m", "600", ...names], { timeout: 5000 }, (error) => {
       const made: Array<Fifo> = []
       try {
         if (error === null) for (const name of names) made.push(openBoth(name))
