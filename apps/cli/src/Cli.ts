@@ -75,9 +75,12 @@ const machine = Layer.mergeAll(
   )
 )
 
+const isKnown = (arg: string): boolean =>
+  options.names.includes(arg.startsWith("--help") ? arg : (arg.split("=", 1)[0] ?? ""))
+
 /** A mistyped option, which the library would take for an argument. No argument of ours begins with a dash but `-`. */
 const unknownOption = (args: ReadonlyArray<string>): string | undefined => {
-  const given = args.find((arg) => /^--?[^-]/.test(arg) && !options.names.includes(arg.split("=", 1)[0] ?? ""))
+  const given = args.find((arg) => /^--?[^-]/.test(arg) && !isKnown(arg))
   if (given === undefined) return undefined
   const name = given.split("=", 1)[0] ?? ""
   return `unknown option ${name}${suggestion(name, options.names)}`
@@ -127,6 +130,7 @@ export const run = (
 
     const wantsHelp =
       argv.length <= 2 || (argv.length === 3 && isGroup(argv[2])) || argv.includes("--help") || argv.includes("-h")
+    if (argv[2] === "--version") return yield* Effect.as(stdio.out(`${version}\n`), 0)
     if (wantsHelp) return yield* Effect.as(stdio.out(helpFor(argv[2])), 0)
     const unknown = unknownOption(argv.slice(2))
     if (unknown !== undefined) return yield* refuse(unknown)

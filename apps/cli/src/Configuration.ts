@@ -3,6 +3,7 @@ import * as os from "node:os"
 import * as path from "node:path"
 import { type Config, type Flags, load } from "@scv/config"
 import { type Directory, Workspace } from "@scv/core"
+import { NodeHome } from "@scv/node"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -13,16 +14,43 @@ export class Configuration extends Context.Tag("scv/Configuration")<Configuratio
 /** The agents that can be configured. */
 const agents = ["claude", "codex", "pi"]
 
+const variable = (name: string): string | undefined => process.env[name] || undefined
+
+/** The home directory of the user; never one that HOME only seems to name: below the workspace it could be anybody's. */
+const userHome = (): string => {
+  const named = variable("HOME")
+  return named !== undefined && path.isAbsolute(named) ? named : os.userInfo().homedir
+}
+
+/** An absolute path as the kernel would walk it; a relative one is below the current directory. */
+const located = (given: string): string =>
+  NodeHome.resolve(path.isAbsolute(given) ? given : `${currentDirectory()}/${given}`)
+
+const currentDirectory = (): string => {
+  try {
+    return process.cwd()
+  } catch {
+    // It was deleted. Nothing can be below it.
+    return "/"
+  }
+}
+
 /** SCV's own directory: `$SCV_HOME`, by default `~/.scv`. */
-export const home = (): string => path.resolve(process.env.SCV_HOME || path.join(os.homedir(), ".scv"))
+export const home = (): string => located(variable("SCV_HOME") ?? `${userHome()}/.scv`)
+
+/** The user's own file. */
+export const userFile = (): string => `${home()}/config.toml`
+
+const explicit = (): string | undefined => {
+  const file = variable("SCV_CONFIG")
+  return file === undefined ? undefined : located(file)
+}
+
+/** The files that configure SCV, wherever they lead. */
+export const files = (): ReadonlyArray<string> => [userFile(), explicit()].filter((file) => file !== undefined)
 
 /** What the key table of the configuration depends on. */
 export const tableOptions = () => ({ home: home(), agents })
-
-const explicit = (): string | undefined => {
-  const file = process.env.SCV_CONFIG
-  return file === undefined || file === "" ? undefined : path.resolve(file)
-}
 
 /** All layers: defaults, the user's file, the project's, that of SCV_CONFIG, and the flags. */
 export const layer = (

@@ -21,5 +21,8 @@ export const interrupted = 130
 /** A fault of the command itself (EX_SOFTWARE of sysexits.h). */
 export const broken = 70
 
+/** The answer could not be written (EX_IOERR of sysexits.h). */
+export const lost = 74
+
 /** The exit code that the command has come to; 0 until somebody says otherwise. */
 export class ExitCode extends Context.Tag("scv/ExitCode")<ExitCode, Ref.Ref<number>>() {}

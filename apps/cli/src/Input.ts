@@ -9,7 +9,7 @@ import { Stdio } from "./Stdio.ts"
 /** The most bytes of one input or one line. Source: design, "`scv`". */
 export const maxBytes = 4 * 1024 * 1024
 
-const decoder = new TextDecoder("utf-8", { fatal: true })
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 /** UTF-8 as text, or undefined where it is none. */
 const decode = (bytes: Uint8Array): string | undefined => {

@@ -1,6 +1,7 @@
 /** Asks the person at the terminal; without one, denies and says how to allow. */
-import * as readline from "node:readline"
-import { Approval } from "@scv/core"
+import * as fs from "node:fs"
+import * as tty from "node:tty"
+import { Approval, Display } from "@scv/core"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Stdio } from "./Stdio.ts"
@@ -9,7 +10,7 @@ const question = (request: Approval.ApprovalRequest): string =>
   [
     `approval needed for ${request.tool} (risk: ${request.risk})`,
     request.summary,
-    `  workspace: ${request.workspace}`,
+    `  workspace: ${Display.inline(request.workspace)}`,
     ""
   ].join("\n")
 
@@ -21,16 +22,47 @@ const answerOf = (line: string): Answer => {
   return word === "" || word === "n" || word === "no" ? "no" : "unclear"
 }
 
-const readAnswer = (input: NodeJS.ReadableStream): Effect.Effect<Answer> =>
-  Effect.async<Answer>((resume) => {
-    const lines = readline.createInterface({ input, terminal: false })
-    lines.once("line", (line) => {
-      resume(Effect.succeed(answerOf(line)))
-      lines.close()
-    })
-    lines.once("close", () => resume(Effect.succeed("gone")))
-    return Effect.sync(() => lines.close())
+/** The terminal itself: stdin may have been read to its end for the input. */
+const terminal = "/dev/tty"
+
+/** What was typed before the question was there is no answer to it. */
+const discardTyped = Effect.sync(() => {
+  const { O_NOCTTY, O_NONBLOCK, O_RDONLY } = fs.constants
+  let fd: number | undefined
+  try {
+    fd = fs.openSync(terminal, O_RDONLY | O_NONBLOCK | O_NOCTTY)
+    const typed = Buffer.alloc(4096)
+    while (fs.readSync(fd, typed) > 0) typed.fill(0)
+  } catch {
+    // EAGAIN: nothing is left. Without a terminal there is nothing either.
+  } finally {
+    if (fd !== undefined) fs.closeSync(fd)
+  }
+})
+
+/** The next whole line; what is cut off by the end of the terminal is none. */
+const readAnswer: Effect.Effect<Answer> = Effect.async<Answer>((resume) => {
+  let input: tty.ReadStream
+  try {
+    input = new tty.ReadStream(fs.openSync(terminal, "r"))
+  } catch {
+    resume(Effect.succeed("gone"))
+    return
+  }
+  let line = ""
+  const end = (answer: Answer) => {
+    resume(Effect.succeed(answer))
+    input.destroy()
+  }
+  input.setEncoding("utf8")
+  input.on("data", (text: string) => {
+    line += text
+    const lineEnd = line.indexOf("\n")
+    if (lineEnd !== -1) end(answerOf(line.slice(0, lineEnd)))
   })
+  for (const event of ["end", "close", "error"] as const) input.once(event, () => end("gone"))
+  return Effect.sync(() => input.destroy())
+})
 
 const noTerminal = "there is no terminal to ask on; --yes approves what it would ask"
 
@@ -39,8 +71,9 @@ export const layer: Layer.Layer<Approval.Approver, never, Stdio> = Layer.effect(
   Approval.Approver,
   Effect.map(Stdio, (stdio) => {
     const ask: Effect.Effect<Approval.Decision> = Effect.gen(function* () {
+      yield* discardTyped
       yield* stdio.err("Approve? [y/N] ")
-      const answer = yield* readAnswer(stdio.input)
+      const answer = yield* readAnswer
       if (answer === "unclear") {
         yield* stdio.err("Please answer y or n.\n")
         return yield* ask

@@ -48,9 +48,17 @@ const directories = Layer.tap(NodeDirectory.layer(), (context) => {
 /** The directory to work in, given relative to the current one. */
 const workspace = (directory: string): Layer.Layer<Workspace.Workspace, Unusable, Directory.Directories> =>
   Layer.mapError(
-    Workspace.layer(path.resolve(directory)),
+    Layer.unwrapEffect(Effect.map(absolute(directory), Workspace.layer)),
     ({ message }) => new Unusable({ kind: "invalid_input", message: `--workspace: ${message}` })
   )
+
+const absolute = (directory: string): Effect.Effect<string, Unusable> =>
+  directory === ""
+    ? Effect.fail(new Unusable({ kind: "invalid_input", message: "expected a directory, got nothing" }))
+    : Effect.try({
+        try: () => path.resolve(directory),
+        catch: () => new Unusable({ kind: "invalid_input", message: "the current directory does not exist any more" })
+      })
 
 /** The configuration that is in force in a workspace. */
 export const configuration = (directory: string, flags?: Flags) =>
@@ -81,6 +89,6 @@ export const session = (
         NodeCallTag.layer
       )
     ),
-    Layer.provideMerge(NodeHome.layer(Configuration.home())),
+    Layer.provideMerge(NodeHome.layer(Configuration.home(), Configuration.files())),
     Layer.provideMerge(configuration(options.workspace, options.flags))
   )

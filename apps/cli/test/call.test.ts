@@ -38,6 +38,8 @@ describe("scv call", () => {
         { args: read("a", "--policy", "sometimes"), status: "invalid", code: 2 },
         { args: read("a", "--nope"), status: "invalid", code: 2 },
         { args: read("a", "--workspace", "nope"), status: "invalid", code: 2 },
+        { args: read("a", "--workspace", ""), status: "invalid", code: 2 },
+        { args: read("a", "--version"), status: "invalid", code: 2 },
         { args: read("a", "--workspace", "a"), status: "invalid", code: 2 },
         { args: read(".env"), status: "denied", code: 3 },
         { args: read("a", "--policy", "always"), status: "denied", code: 3 },
@@ -63,6 +65,30 @@ describe("scv call", () => {
       assert.include(stderr, "--yes")
       assert.include(stdout, "--yes")
       assert.notInclude(stderr + stdout, "abc123")
+    })
+  )
+
+  it.scopedLive("shows the workspace of a question as text, whatever its name", () =>
+    Effect.gen(function* () {
+      const workspace = path.join(yield* makeWorkspace, "ws\n  why: harmless\u001b[2J")
+      fs.mkdirSync(workspace)
+      const { stderr } = yield* scv(["call", "write", '{"path":"a","content":"","mode":"create"}'], workspace)
+      assert.include(stderr, "ws\\n  why: harmless\\x1b[2J")
+      assert.notInclude(stderr, "\u001b")
+    })
+  )
+
+  it.scopedLive("says so where its answer is lost, and where it has no directory any more", () =>
+    Effect.gen(function* () {
+      const workspace = yield* withFile
+      const script = `"$0" "$1" call read '{"path":"a"}' > /dev/full; echo "full $?"
+        mkdir d; cd d; rmdir ../d; "$0" "$1" call read '{"path":"a"}'; echo "deleted $?"`
+      const running = yield* startProgram(["bash", "-c", script, process.execPath, command], workspace)
+      const { stderr, stdout } = yield* running.ended
+      assert.include(stdout, "full 74")
+      assert.include(stdout, "deleted 2")
+      assert.include(stdout, '"kind":"invalid_input"')
+      assert.notInclude(stderr, "    at ")
     })
   )
 
@@ -111,7 +137,9 @@ describe("scv call", () => {
           { until: (catches) => catches, schedule: Schedule.spaced("5 millis") }
         )
         running.kill(signal)
-        assert.strictEqual((yield* running.ended).code, 130, signal)
+        const ended = yield* running.ended
+        assert.strictEqual(ended.code, 130, signal)
+        assert.deepInclude(envelopeOf(ended), { status: "cancelled" })
       }
     })
   )

@@ -130,4 +130,43 @@ describe("scv config", () => {
       assert.deepInclude(envelopeOf(yield* run(["call", "write", write, "--yes"], env)).error, { kind: "permission" })
     })
   )
+
+  it.scopedLive("wherever its name leads, also where that is not there yet", () =>
+    Effect.gen(function* () {
+      const { at, run } = yield* makePlace
+      fs.mkdirSync(at("workspace/sub"))
+      fs.symlinkSync("workspace/later", at("dangling"))
+      fs.symlinkSync("workspace/sub", at("link"))
+      fs.writeFileSync(at("workspace/dotfile.toml"), "")
+      fs.symlinkSync("../workspace/dotfile.toml", at("home/config.toml"))
+      const write = (file: string, mode: string) => [
+        "call",
+        "write",
+        JSON.stringify({ path: file, content: "", mode }),
+        "--yes"
+      ]
+      const cases = [
+        [write("later/config.toml", "create"), { SCV_HOME: at("dangling") }],
+        [write("later/scv/config.toml", "create"), { SCV_HOME: `${at("dangling")}/scv` }],
+        [write("own/config.toml", "create"), { SCV_HOME: `${at("link")}/../own` }],
+        [write("dotfile.toml", "replace"), {}]
+      ] as const
+      for (const [args, env] of cases) {
+        const { error } = envelopeOf(yield* run(args, env))
+        assert.strictEqual(error?.kind, "permission", args[2])
+      }
+    })
+  )
+
+  it.scopedLive("is the user's own even where HOME does not say whose", () =>
+    Effect.gen(function* () {
+      const { at, project, run } = yield* makePlace
+      project("[tools]\nmax_read_bytes = 9999999\n")
+      for (const HOME of ["", "."]) {
+        const { stdout } = yield* run(["config", "path"], { SCV_HOME: "", HOME })
+        assert.isFalse(stdout.startsWith(at("workspace")), stdout)
+        assert.isTrue(path.isAbsolute(stdout))
+      }
+    })
+  )
 })

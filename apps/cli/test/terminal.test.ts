@@ -5,12 +5,13 @@ import * as Effect from "effect/Effect"
 import { command, makeWorkspace, startProgram } from "./support/scv.ts"
 
 /** The command on a pseudo-terminal, which `script` of util-linux makes. */
-const onTerminal = Effect.gen(function* () {
-  const workspace = yield* makeWorkspace
-  fs.writeFileSync(path.join(workspace, ".env"), "KEY=abc123\n")
-  const line = `'${process.execPath}' '${command}' call read '{"path":".env"}'; echo "code $?"`
-  return yield* startProgram(["script", "-qec", line, "/dev/null"], workspace)
-})
+const onTerminal = (input = `'{"path":".env"}'`) =>
+  Effect.gen(function* () {
+    const workspace = yield* makeWorkspace
+    fs.writeFileSync(path.join(workspace, ".env"), "KEY=abc123\n")
+    const line = `'${process.execPath}' '${command}' call read ${input}; echo "code $?"`
+    return yield* startProgram(["script", "-qec", line, "/dev/null"], workspace)
+  })
 
 describe("a question at the terminal", () => {
   const answers = [
@@ -25,7 +26,7 @@ describe("a question at the terminal", () => {
   for (const [typed, code] of answers) {
     it.scopedLive(`takes ${JSON.stringify(typed)} for ${code}`, () =>
       Effect.gen(function* () {
-        const running = yield* onTerminal
+        const running = yield* onTerminal()
         yield* running.until("Approve? [y/N] ")
         running.write(typed)
         yield* running.until(code)
@@ -35,7 +36,7 @@ describe("a question at the terminal", () => {
 
   it.scopedLive("asks again where the answer is neither", () =>
     Effect.gen(function* () {
-      const running = yield* onTerminal
+      const running = yield* onTerminal()
       yield* running.until("Approve? [y/N] ")
       running.write("maybe\n")
       yield* running.until("Please answer y or n.")
@@ -44,6 +45,29 @@ describe("a question at the terminal", () => {
       running.end()
       const { stdout } = yield* running.ended
       assert.include(stdout, "KEY=abc123")
+    })
+  )
+
+  it.scopedLive("is asked after the input was typed, too", () =>
+    Effect.gen(function* () {
+      const running = yield* onTerminal("-")
+      running.write('{"path":".env"}\n\u0004')
+      yield* running.until("Approve? [y/N] ")
+      running.write("y\n")
+      yield* running.until("KEY=abc123")
+      yield* running.until("code 0")
+    })
+  )
+
+  it.scopedLive("is not answered by what was typed before it", () =>
+    Effect.gen(function* () {
+      const running = yield* onTerminal()
+      running.write("y\n")
+      yield* running.until("Approve? [y/N] ")
+      running.write("maybe\ny\n")
+      yield* running.until("Please answer y or n.")
+      running.write("n\n")
+      yield* running.until("code 3")
     })
   )
 })

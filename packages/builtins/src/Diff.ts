@@ -1,4 +1,5 @@
 /** What a write would change, as a person reads it. */
+import { Display } from "@scv/core"
 import { structuredPatch } from "diff"
 
 /** The most lines that are shown. */
@@ -10,14 +11,20 @@ export const maxCompared = 262_144
 /** How long a comparison may take, in milliseconds. */
 const patience = 200
 
-const bounded = (lines: ReadonlyArray<string>): string =>
-  lines.length <= maxLines
-    ? lines.join("\n")
-    : [
-        ...lines.slice(0, maxLines - maxLines / 4),
-        `[... ${lines.length - maxLines} lines left out ...]`,
-        ...lines.slice(-maxLines / 4)
-      ].join("\n")
+/** The most characters of a line that are shown. */
+const maxWidth = 200
+
+const bounded = (lines: ReadonlyArray<string>): string => {
+  const shown =
+    lines.length <= maxLines
+      ? lines
+      : [
+          ...lines.slice(0, maxLines - maxLines / 4),
+          `[... ${lines.length - maxLines} lines left out ...]`,
+          ...lines.slice(-maxLines / 4)
+        ]
+  return shown.map((line) => Display.bounded(line, maxWidth)).join("\n")
+}
 
 const linesOf = (text: string): ReadonlyArray<string> => (text.endsWith("\n") ? text.slice(0, -1) : text).split("\n")
 

@@ -8,7 +8,7 @@ const Input = InputSchema.struct({
   path: InputSchema.required(InputSchema.systemText, "The file to read, relative to the workspace."),
   offset: InputSchema.optional(InputSchema.integer(0), "Bytes to skip at the start of the file. Default: 0."),
   limit: InputSchema.optional(
-    InputSchema.integer(1),
+    InputSchema.count(1),
     "The most bytes to return. Default, and upper bound: the configured maximum; `truncated` tells whether more follow."
   )
 })

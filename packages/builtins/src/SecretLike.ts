@@ -21,12 +21,12 @@ const names = new Set([
 ])
 
 const patterns = [
-  /^\.env\.(?!(?:example|sample|template|dist)$)/,
-  /(?<=.)\.env$/,
-  /^id_(?:rsa|dsa|ecdsa|ed25519)(?!.*\.pub$)/,
+  /^\.env\.(?!(?:example|sample|template|dist)$)/s,
+  /.\.env$/s,
+  /^id_(?:rsa|dsa|ecdsa|ed25519)(?!.*\.pub$)/s,
   /\.(?:pem|key|p12|pfx|jks|kdbx)$/,
   /private_key/,
-  /token.*\.json$/
+  /token.*\.json$/s
 ]
 
 /** Words that make a file secret-like, unless it is source code that merely deals with such things. */
@@ -35,8 +35,8 @@ const words = /credential|secret|password/
 const sourceCode = new Set(
   (
     "ada asm bash bat c cc cjs clj cljs cmake coffee cpp cs css cts cxx d dart elm erl ex exs f90 fs go gradle groovy " +
-    "h hh hpp hrl hs html hxx java jl js jsx kt kts less lisp lua m md mdx mjs ml mli mm mts nim nix pas php pl pm " +
-    "proto ps1 py pyi r rb rs rst sass scala scm scss sh sol sql svelte swift tcl tf ts tsx v vb vhd vue zig zsh"
+    "h hh hpp hrl hs hxx java jl js jsx kt kts less lisp lua m mjs ml mli mm mts nim nix pas php pl pm " +
+    "proto ps1 py pyi r rb rs sass scala scm scss sh sol sql svelte swift tcl tf ts tsx v vb vhd vue zig zsh"
   ).split(" ")
 )
 

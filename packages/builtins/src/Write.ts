@@ -28,6 +28,8 @@ const Plan = Schema.Struct({
   location: Schema.String,
   mode: Schema.Literal("create", "replace"),
   content: Schema.String,
+  /** The directory that it comes into, or the nearest one that is there. */
+  parent: Directory.Identity,
   /** The file that is replaced, as it was when the plan was made. */
   existing: Schema.optionalWith(Directory.Version, { exact: true }),
   expected_sha256: Schema.optionalWith(Schema.String, { exact: true })
@@ -74,9 +76,7 @@ export const write: Effect.Effect<
   /** The file must have the content that the caller last saw; asked before anybody approves, and again by the write. */
   const requireFresh = (path: string, existing: Directory.FileInfo, expected: string) =>
     Effect.gen(function* () {
-      const range = { offset: 0, length: existing.size, expected: existing }
-      const { bytes } = yield* Effect.mapError(workspace.read(path, range), Directory.toToolError)
-      const found = digest.sha256(bytes)
+      const found = yield* Effect.mapError(workspace.sha256(path, existing), Directory.toToolError)
       if (found !== expected) {
         return yield* refuse(
           "stale",
@@ -104,7 +104,7 @@ export const write: Effect.Effect<
         if (mode === "create" && expected_sha256 !== undefined) {
           return yield* refuse("invalid_input", "`expected_sha256`", "only a `replace` has content to expect")
         }
-        const { existing, links, location } = yield* Effect.mapError(
+        const { existing, links, location, parent } = yield* Effect.mapError(
           workspace.target(path, mode),
           Directory.toToolError
         )
@@ -127,12 +127,13 @@ export const write: Effect.Effect<
             location,
             mode,
             content,
+            parent,
             ...(existing === undefined ? {} : { existing: { identity: existing.identity, version: existing.version } }),
             ...(expected === undefined ? {} : { expected_sha256: expected })
           }
         }
       }),
-    run: ({ content, existing, expected_sha256, location, mode, path }, context) =>
+    run: ({ content, existing, expected_sha256, location, mode, parent, path }, context) =>
       Effect.gen(function* () {
         const bytes = Utf8.encode(content)
         const output = { path, bytes: bytes.length, sha256: digest.sha256(bytes), created: mode === "create" }
@@ -140,7 +141,7 @@ export const write: Effect.Effect<
           workspace.write(path, {
             mode,
             content: bytes,
-            expected: { location, existing },
+            expected: { location, existing, parent },
             expectedSha256: expected_sha256,
             onInstalled: context.commit(output)
           }),

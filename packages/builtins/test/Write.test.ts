@@ -258,4 +258,45 @@ describe("write", () => {
       assert.deepStrictEqual(fs.readdirSync(directory), [])
     })
   )
+
+  it.scopedLive("comes into the directory that was shown, or nowhere", () =>
+    Effect.gen(function* () {
+      const { at, get, session } = yield* makeWorkspace()
+      for (const path of ["d1/n", "d1/deep/n"]) {
+        fs.mkdirSync(at("d1"))
+        fs.mkdirSync(at("d2"))
+        const { result } = yield* session.submit({ tool: "write", input: { path, content: "x", mode: "create" } })
+        const { approval_id } = yield* asked(session)
+        fs.renameSync(at("d1"), at("away"))
+        fs.renameSync(at("d2"), at("d1"))
+        yield* session.answer(approval_id, { decision: "approve", by: "test" })
+        assert.deepInclude((yield* result).error, { kind: "changed" })
+        assert.throws(() => get(path))
+        for (const name of ["d1", "away"]) fs.rmSync(at(name), { recursive: true })
+      }
+    })
+  )
+
+  it.scopedLive("shows no line that is too long to read", () =>
+    Effect.gen(function* () {
+      const { session } = yield* makeWorkspace()
+      const content = "\u202e".repeat(100_000)
+      yield* session.submit({ tool: "write", input: { path: "f", content, mode: "create" } })
+      const { summary } = yield* asked(session)
+      assert.isBelow(summary.length, 3000)
+      assert.include(summary, "more characters")
+    })
+  )
+
+  it.scopedLive("hashes a large file in pieces", () =>
+    Effect.gen(function* () {
+      const { at, call } = yield* makeWorkspace(allowed)
+      fs.writeFileSync(at("large"), "")
+      fs.truncateSync(at("large"), 400 * 1024 * 1024)
+      const before = process.memoryUsage.rss()
+      const answer = yield* call("write", { path: "large", content: "", mode: "replace", expected_sha256: sha256("") })
+      assert.deepInclude(answer, { kind: "stale" })
+      assert.isBelow(process.memoryUsage.rss() - before, 100 * 1024 * 1024)
+    })
+  )
 })

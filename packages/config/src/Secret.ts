@@ -2,7 +2,7 @@
 
 const hidden = "***"
 
-const word = "(?:key|token|secret|password|credential|auth)"
+const word = "(?:key|token|secret|pass|pwd|credential|auth|bearer)"
 
 /** `name=value` or `name: value` with a telling name, wherever in a text. */
 const assignment = new RegExp(`^(.*?${word}[^=:]{0,64}[=:] ?).+`, "is")
@@ -12,7 +12,7 @@ const option = new RegExp(`^-[^=:]*${word}[^=:]*$`, "i")
 
 /** Tokens of a well-known form, and the password in a URL. */
 const token =
-  /\b(?:sk-[\w-]{8,}|gh[opsur]_\w{8,}|github_pat_\w{8,}|xox[a-z]-[\w-]{8,}|eyJ[\w-]{8,}[\w.-]*)|(?<=:\/\/[^/\s:@]*:)[^@/\s]+(?=@)/g
+  /\b(?:sk-[\w-]{8,}|gh[opsur]_\w{8,}|github_pat_\w{8,}|glpat-[\w-]{8,}|npm_\w{8,}|AKIA\w{8,}|AIza[\w-]{8,}|xox[a-z]-[\w-]{8,}|eyJ[\w-]{8,}[\w.-]*)|(?<=:\/\/(?:[^/\s:@]*:)?)[^@/\s:]+(?=@)|(?<=\bbearer )\S+/gi
 
 const hideText = (text: string): string => text.replace(assignment, `$1${hidden}`).replace(token, hidden)
 

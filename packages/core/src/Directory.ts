@@ -98,6 +98,8 @@ export interface WriteTarget {
   readonly links: ReadonlyArray<string>
   /** The file that would be replaced; none for `create`. */
   readonly existing: FileInfo | undefined
+  /** The directory that the file would come into, or the nearest one to it that is there. */
+  readonly parent: Identity
 }
 
 /** `create` makes a file where nothing is; `replace` takes the place of a regular file. */
@@ -110,6 +112,7 @@ export interface WriteRequest {
   readonly expected: {
     readonly location: string
     readonly existing: Version | undefined
+    readonly parent: Identity
   }
   /** For `replace`: refuse with `stale` unless the file's content has this SHA-256 (lower-case hex). */
   readonly expectedSha256: string | undefined
@@ -133,6 +136,11 @@ export interface Directory {
   readonly file: (path: string) => Effect.Effect<FileInfo, DirectoryError>
   /** Reads a part of a regular file. Never blocks on a FIFO or a device: they are `not_a_file`. */
   readonly read: (path: string, range: ReadRange) => Effect.Effect<FileRange, DirectoryError>
+  /** The SHA-256 of a whole regular file as lower-case hex, read in pieces. */
+  readonly sha256: (
+    path: string,
+    expected: Pick<FileInfo, "location" | "identity">
+  ) => Effect.Effect<string, DirectoryError>
   /** Finds where a write would go, and everything that can be known to make it fail, without a side effect. */
   readonly target: (path: string, mode: WriteMode) => Effect.Effect<WriteTarget, DirectoryError>
   /**

@@ -49,6 +49,15 @@ export const systemText = Schema.String.pipe(
   })
 )
 
+/** A whole number of at least `min`, however large. */
+export const count = (min: number) =>
+  Schema.Number.pipe(
+    Schema.filter((value) => Number.isInteger(value) && value >= min, {
+      jsonSchema: { type: "integer", minimum: min }
+    }),
+    Schema.annotations(expecting(`an integer of at least ${min}`))
+  )
+
 /** A safe integer of at least `min` and, where given, at most `max`. */
 export const integer = (min: number, max?: number) =>
   Schema.Number.pipe(
@@ -71,7 +80,7 @@ export const required = <A, I>(schema: Schema.Schema<A, I>, description: string)
 export const optional = <A, I>(schema: Schema.Schema<A, I>, description: string) =>
   Schema.optionalWith(schema, { exact: true }).annotations({ description })
 
-const closed = { parseOptions: { onExcessProperty: "error", errors: "all" } } as const
+const closed = { parseOptions: { onExcessProperty: "error" } } as const
 
 /** An object without any property. A struct of no fields would take any value but null. */
 const empty = Schema.Record({ key: Schema.String, value: Schema.Never }).annotations({
@@ -91,8 +100,11 @@ export const maxDepth = 64
 /** The most values (of any kind, at any depth) that an input may hold. */
 export const maxValues = 1_000_000
 
-/** The first place in a JSON value that no text or system can carry, or undefined. Runs without recursion. */
-const unusable = (input: unknown): string | undefined => {
+/** Inputs of more values than this are told of their first fault only: to name them all would take seconds. */
+const maxExplained = 1000
+
+/** The first place in a JSON value that no text or system can carry, else how many values it holds. */
+const survey = (input: unknown): string | number => {
   const todo: Array<{ readonly value: unknown; readonly at: string; readonly depth: number }> = [
     { value: input, at: "", depth: 0 }
   ]
@@ -114,7 +126,7 @@ const unusable = (input: unknown): string | undefined => {
       }
     }
   }
-  return undefined
+  return values
 }
 
 const field = (at: string): string => (at === "" ? "input" : `\`${Display.bounded(at, 80)}\``)
@@ -149,14 +161,15 @@ const invalid = (message: string): ToolError => new ToolError({ kind: "invalid_i
  * and what was found, in one line.
  */
 export const decoder = <A, I>(schema: Schema.Schema<A, I>): ((input: unknown) => Effect.Effect<A, ToolError>) => {
-  const decode = ParseResult.decodeUnknownEither(schema, { onExcessProperty: "error", errors: "all" })
+  const decodeAll = ParseResult.decodeUnknownEither(schema, { onExcessProperty: "error", errors: "all" })
+  const decodeFirst = ParseResult.decodeUnknownEither(schema, { onExcessProperty: "error", errors: "first" })
   return (input) => {
     if (typeof input !== "object" || input === null || Array.isArray(input)) {
       return Effect.fail(invalid(`input: expected a JSON object, got ${shown(input)}`))
     }
-    const fault = unusable(input)
-    if (fault !== undefined) return Effect.fail(invalid(fault))
-    const decoded = decode(input)
+    const surveyed = survey(input)
+    if (typeof surveyed === "string") return Effect.fail(invalid(surveyed))
+    const decoded = (surveyed <= maxExplained ? decodeAll : decodeFirst)(input)
     if (decoded._tag === "Right") return Effect.succeed(decoded.right)
     const issues = ParseResult.ArrayFormatter.formatIssueSync(decoded.left)
     const faults = [...new Set(issues.map((issue) => describe(schema.ast, issue)))]

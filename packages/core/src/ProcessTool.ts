@@ -10,7 +10,7 @@ import { ToolError } from "./ToolError.ts"
  */
 export const timeoutSeconds = (ceiling: number) =>
   Schema.Number.pipe(
-    Schema.filter((value) => Number.isSafeInteger(value) && value >= 1, {
+    Schema.filter((value) => Number.isInteger(value) && value >= 1, {
       jsonSchema: { type: "integer", minimum: 1, maximum: ceiling }
     }),
     Schema.annotations({

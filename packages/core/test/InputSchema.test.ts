@@ -69,6 +69,11 @@ describe("decoder", () => {
     assert.match(message, /; and 2 more$/)
   })
 
+  it("names the first fault alone of a very large input", () => {
+    const many = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, 0]))
+    assert.strictEqual(messageOf({ path: "a", ...many }), "unknown field `k0`; known: path, limit, mode, title, edits")
+  })
+
   it("stops at an input that is too large to look at", () => {
     const wide = { path: "a", edits: new Array(InputSchema.maxValues + 1).fill(0) }
     assert.strictEqual(messageOf(wide), `input: expected at most ${InputSchema.maxValues} values`)

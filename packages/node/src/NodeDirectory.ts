@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { attempt } from "./internal/attempt.ts"
 import { identityOf, infoOf, lookByDescriptor, lookByPath } from "./internal/file.ts"
-import { read } from "./internal/reading.ts"
+import { read, sha256 } from "./internal/reading.ts"
 import * as Turns from "./internal/turns.ts"
 import { below, byDescriptor, byPath, O_PATH, type Root, walk } from "./internal/walk.ts"
 import { type Base, target, write } from "./internal/writing.ts"
@@ -56,6 +56,7 @@ const makeDirectory = <Held>(base: Base<Held>, identity: Directory.Identity, rea
         const found = walk(reach, root, asked, { last: (held, name) => look(reach.at(held, name), "read", asked) })
         return infoOf(found, found.value)
       }),
+    sha256: (asked, expected) => checked(asked, sha256(reach, root, asked, expected)),
     read: (asked, range) => checked(asked, read(reach, root, asked, range)),
     target: (asked, mode) =>
       attempt(asked, () => {

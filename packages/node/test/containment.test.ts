@@ -147,11 +147,11 @@ describe.runIf(process.platform === "linux")("containment by descriptors, under 
           // Nothing is ever removed by name: that could follow a link and hide an escape.
           const asked = mode === "create" ? `${name}-${i}` : name
           const written = yield* Effect.either(
-            Effect.flatMap(directory.target(asked, mode), ({ existing, location }) =>
+            Effect.flatMap(directory.target(asked, mode), ({ existing, location, parent }) =>
               directory.write(asked, {
                 mode,
                 content: Buffer.from(`new ${i}`),
-                expected: { location, existing },
+                expected: { location, existing, parent },
                 expectedSha256: undefined,
                 onInstalled: Effect.void
               })

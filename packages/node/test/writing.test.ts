@@ -22,11 +22,11 @@ const open = (directory: string) =>
 
 /** Prepares and writes, as a tool does; the answer tells whether the content was installed. */
 const write = (directory: Directory.Directory, name: string, mode: Directory.WriteMode, content: string | Uint8Array) =>
-  Effect.flatMap(directory.target(name, mode), ({ existing, location }) =>
+  Effect.flatMap(directory.target(name, mode), ({ existing, location, parent }) =>
     directory.write(name, {
       mode,
       content: Buffer.from(content),
-      expected: { location, existing },
+      expected: { location, existing, parent },
       expectedSha256: undefined,
       onInstalled: Effect.void
     })
@@ -45,12 +45,12 @@ describe("write", () => {
       let content = "v0"
       for (let i = 1; i <= 400; i++) {
         let isInstalled = false
-        const { existing, location } = yield* directory.target("f", "replace")
+        const { existing, location, parent } = yield* directory.target("f", "replace")
         const fiber = yield* Effect.fork(
           directory.write("f", {
             mode: "replace",
             content: Buffer.from(`v${i}`),
-            expected: { location, existing },
+            expected: { location, existing, parent },
             expectedSha256: undefined,
             onInstalled: Effect.sync(() => {
               isInstalled = true
@@ -114,7 +114,7 @@ describe("write", () => {
       const directory = yield* open(at)
       for (let round = 0; round < 20; round++) {
         fs.writeFileSync(path.join(at, "f"), `old ${round}`)
-        const { existing, location } = yield* directory.target("f", "replace")
+        const { existing, location, parent } = yield* directory.target("f", "replace")
         const outcomes = yield* Effect.forEach(
           Array.from({ length: 10 }, (_, index) => index),
           (index) =>
@@ -122,7 +122,7 @@ describe("write", () => {
               directory.write("f", {
                 mode: "replace",
                 content: Buffer.from(`by ${index}`),
-                expected: { location, existing },
+                expected: { location, existing, parent },
                 expectedSha256: undefined,
                 onInstalled: Effect.void
               })

@@ -27,7 +27,10 @@ const parse = (text: string): Effect.Effect<unknown, ToolError> =>
     catch: (error) =>
       new ToolError({
         kind: "invalid_input",
-        message: text.trim() === "" ? "input: expected a JSON object, got nothing" : `input: not JSON: ${String(error)}`
+        message:
+          text.trim() === ""
+            ? "input: expected a JSON object, got nothing"
+            : `input: not JSON: ${error instanceof Error ? error.message : String(error)}`
       })
   })
 
@@ -79,6 +82,8 @@ export const call = (tools: ReadonlyArray<Wiring.OfferedTool>) =>
         Effect.catchTag("Unusable", (error) =>
           Effect.zipRight(answer(refusal(given.tool, error.kind, error.message)), Effect.fail(error))
         ),
-        Effect.scoped
+        Effect.scoped,
+        // Before there is a call to cancel, for instance while its input is waited for.
+        Effect.onInterrupt(() => answer(refusal(given.tool, "cancelled", "the call was cancelled")))
       )
   ).pipe(Command.withDescription("Makes one tool call and prints its answer, one JSON object."))

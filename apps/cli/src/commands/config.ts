@@ -18,11 +18,9 @@ const show = Command.make("show", { json: options.json, workspace: options.works
   }).pipe(Effect.provide(Wiring.configuration(workspace)))
 ).pipe(Command.withDescription("Prints each key, its value, and where that comes from."))
 
-const userFile = (): string => path.join(Configuration.home(), "config.toml")
-
-const where = Command.make("path", {}, () => Effect.flatMap(Stdio, (stdio) => stdio.out(`${userFile()}\n`))).pipe(
-  Command.withDescription("Prints the path of the user's file.")
-)
+const where = Command.make("path", {}, () =>
+  Effect.flatMap(Stdio, (stdio) => stdio.out(`${Configuration.userFile()}\n`))
+).pipe(Command.withDescription("Prints the path of the user's file."))
 
 /** Makes a file that was not there, private to the user, with the private folder that it lies in. */
 const create = (file: string, content: string): Effect.Effect<void, Unusable> =>
@@ -41,8 +39,8 @@ const create = (file: string, content: string): Effect.Effect<void, Unusable> =>
 const init = Command.make("init", {}, () =>
   Effect.gen(function* () {
     const stdio = yield* Stdio
-    yield* create(userFile(), template(Configuration.tableOptions()))
-    yield* stdio.out(`${userFile()}\n`)
+    yield* create(Configuration.userFile(), template(Configuration.tableOptions()))
+    yield* stdio.out(`${Configuration.userFile()}\n`)
   })
 ).pipe(Command.withDescription("Writes a commented example to the user's file, where there is none."))
 

@@ -129,6 +129,7 @@ const serve = (inputEnded: Deferred.Deferred<void>, assumeYes: boolean) =>
     const events = yield* session.events
     const writing = yield* Effect.forkScoped(Stream.runForEach(events, (event) => say({ type: "event", ...event })))
     const stopped = yield* Deferred.make<void>()
+    const { readerGone } = yield* Stdio
     const cancelAll = Effect.flatMap(session.live, Effect.forEach(session.cancel, { discard: true }))
     const stop = Effect.zipRight(Deferred.succeed(stopped, undefined), cancelAll)
     const reading = Effect.flatMap(
@@ -137,7 +138,7 @@ const serve = (inputEnded: Deferred.Deferred<void>, assumeYes: boolean) =>
     )
     yield* signals.handledBy(Effect.asVoid(stop))(
       Effect.gen(function* () {
-        yield* Effect.raceFirst(reading, Deferred.await(stopped))
+        yield* Effect.raceFirst(reading, Effect.raceFirst(Deferred.await(stopped), Effect.zipRight(readerGone, stop)))
         yield* Deferred.succeed(inputEnded, undefined)
         yield* session.idle
         yield* session.close

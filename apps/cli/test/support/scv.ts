@@ -147,7 +147,9 @@ export const runInProcess = (args: ReadonlyArray<string>, offered: ReadonlyArray
       input,
       isInteractive: false,
       isWatched: false,
-      hasColor: () => false
+      hasColor: () => false,
+      readerGone: Effect.never,
+      hasLost: Effect.succeed(false)
     })
     return run(["node", "scv", ...args], offered).pipe(
       Effect.provide(Layer.merge(stdio, Signals.layer(Effect.void))),

@@ -1,9 +1,9 @@
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
-import { read, write } from "@scv/builtins"
-import { Approval, Limits, Session, ToolRegistry, Workspace } from "@scv/core"
-import { NodeDigest, NodeDirectory, NodeHome } from "@scv/node"
+import { bash, read, write } from "@scv/builtins"
+import { Approval, Limits, ServerEnvironment, Session, type Tool, ToolRegistry, Workspace } from "@scv/core"
+import { NodeCallTag, NodeDigest, NodeDirectory, NodeHome, NodeProcessSpawner, NodeServerEnvironment } from "@scv/node"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 
@@ -12,16 +12,27 @@ export interface Options extends Partial<Session.Options> {
   /** SCV's own directory, relative to the workspace. Default: elsewhere. */
   readonly home?: string
   readonly containment?: "descriptors" | "portable"
+  /** Variables for programs. Default: those of this process. */
+  readonly environment?: Readonly<Record<string, string>>
 }
 
+const tools: ReadonlyArray<
+  Effect.Effect<Tool.Tool, Tool.UnusableTool, Effect.Effect.Context<typeof bash | typeof read | typeof write>>
+> = [bash, read, write]
+
 /** A session with the built-in tools in a directory of its own, and the directory. */
-export const makeWorkspace = ({ containment, home, limits, ...options }: Options = {}) =>
+export const makeWorkspace = ({ containment, environment, home, limits, ...options }: Options = {}) =>
   Effect.gen(function* () {
     const directory = yield* Effect.acquireRelease(
       Effect.sync(() => fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "scv-builtins-")))),
       (made) => Effect.sync(() => fs.rmSync(made, { recursive: true, force: true }))
     )
-    const services = ToolRegistry.layer([read, write]).pipe(
+    const services = ToolRegistry.layer(tools).pipe(
+      Layer.provideMerge(NodeProcessSpawner.layer()),
+      Layer.provideMerge(
+        environment === undefined ? NodeServerEnvironment.layer : Layer.succeed(ServerEnvironment, environment)
+      ),
+      Layer.provideMerge(NodeCallTag.layer),
       Layer.provideMerge(Workspace.layer(directory)),
       Layer.provideMerge(Limits.layer(limits)),
       Layer.provideMerge(NodeDigest.layer),

@@ -28,6 +28,8 @@ export const play = ({ acts = [], strays = "report", tree }: Scenario) =>
     let cause: "cancelled" | "timed_out" | undefined
     let causeAt: number | undefined
     let hurriedAt: number | undefined
+    let sentAtCause = Number.POSITIVE_INFINITY
+    let sentAtHurry = Number.POSITIVE_INFINITY
     const fiber = yield* ProcessGroup.run(
       { request, outputLimitBytes: 100, strays },
       {
@@ -40,11 +42,14 @@ export const play = ({ acts = [], strays = "report", tree }: Scenario) =>
     yield* Effect.yieldNow()
     const perform = (act: "cancel" | "deadline") =>
       Effect.gen(function* () {
+        if (fiber.unsafePoll() !== null) return
         const time = yield* now
         const first = cause === undefined
         cause ??= act === "cancel" ? "cancelled" : "timed_out"
         causeAt ??= time
+        if (first) sentAtCause = world.log.length
         if (!first || act === "deadline") {
+          if (hurriedAt === undefined) sentAtHurry = world.log.length
           hurriedAt ??= time
           yield* Deferred.succeed(hurry, undefined)
         }
@@ -63,6 +68,9 @@ export const play = ({ acts = [], strays = "report", tree }: Scenario) =>
       cause,
       causeAt,
       hurriedAt,
+      /** How many signals had been sent before the cause, and before the hurry. */
+      sentAtCause,
+      sentAtHurry,
       returned,
       signals: world.log.map(({ signal, time }) => `${signal} ${time - began}`)
     }

@@ -17,6 +17,7 @@ const emptyWorkspace = Layer.succeed(Workspace.Workspace, {
   handle: Effect.succeed("/workspace"),
   file: notHere,
   read: notHere,
+  sha256: notHere,
   target: notHere,
   write: notHere
 })

@@ -30,6 +30,8 @@ export interface Tree {
   readonly writes?: ReadonlyArray<readonly [at: number, bytes: number]>
   readonly forks?: ReadonlyArray<readonly [at: number, child: Tree]>
   readonly forksOnTerm?: ReadonlyArray<Tree>
+  /** What it starts in the moment of KILL, so that this KILL misses it. */
+  readonly forksOnKill?: ReadonlyArray<Tree>
 }
 
 interface Simulated {
@@ -153,6 +155,7 @@ export const make = (tree: Tree) =>
 
     const kill = (process: Simulated): void => {
       if (process.state === "dying") return
+      for (const child of process.tree.forksOnKill ?? []) start(child, process)
       process.state = "dying"
       const { onKill = 0 } = process.tree
       const killed = () => finish(process, { code: null, signal: "SIGKILL" })

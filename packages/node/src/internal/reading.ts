@@ -1,4 +1,5 @@
 /** Reads parts of regular files, and never trusts the size that a file reports. */
+import { createHash } from "node:crypto"
 import * as fs from "node:fs"
 import { Directory } from "@scv/core"
 import * as Effect from "effect/Effect"
@@ -122,4 +123,48 @@ export const read = <Held>(
         )
       }
     )
+  )
+
+const hashBlock = 262_144
+
+/** The SHA-256 of a file that is opened, hashed in pieces, and closed. */
+export const sha256Of = (
+  opened: Effect.Effect<{ readonly fd: number }, Directory.DirectoryError>,
+  path: string
+): Effect.Effect<string, Directory.DirectoryError> =>
+  Effect.acquireUseRelease(
+    opened,
+    ({ fd }) =>
+      Effect.gen(function* () {
+        const hash = createHash("sha256")
+        const buffer = Buffer.allocUnsafe(hashBlock)
+        for (let position = 0; ; ) {
+          const count = yield* Effect.mapError(fill(fd, buffer, position), (error) => toDirectoryError(error, path))
+          hash.update(buffer.subarray(0, count))
+          position += count
+          if (count < buffer.length) return hash.digest("hex")
+        }
+      }),
+    ({ fd }) => Effect.sync(() => fs.closeSync(fd))
+  )
+
+/** `Directory.sha256` below a root. */
+export const sha256 = <Held>(
+  reach: Reach<Held>,
+  root: Root<Held>,
+  path: string,
+  expected: Pick<Directory.FileInfo, "location" | "identity">
+): Effect.Effect<string, Directory.DirectoryError> =>
+  sha256Of(
+    attempt(path, () => {
+      const found = walk(reach, root, path, { last: (held, name) => openFile(reach.at(held, name), path) })
+      try {
+        requireExpected(path, infoOf(found, found.value.stat), expected)
+        return found.value
+      } catch (error) {
+        fs.closeSync(found.value.fd)
+        throw error
+      }
+    }),
+    path
   )

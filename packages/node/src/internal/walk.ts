@@ -5,7 +5,7 @@
  * touch metadata only. Source: design, "Containment"; the same rules as openat2(2) with RESOLVE_BENEATH.
  */
 import * as fs from "node:fs"
-import { Directory } from "@scv/core"
+import { Directory, Utf8 } from "@scv/core"
 import { codeOf } from "./errno.ts"
 
 /** How a platform holds a directory and reaches the names in it. */
@@ -109,13 +109,22 @@ export const walk = <Held, A>(
     names.pop()
   }
 
+  /** A target that is no UTF-8 would be walked as another name. */
+  const textOf = (target: Uint8Array): string => {
+    const text = Utf8.decodeStrict(target)
+    if (text === undefined) throw fail("io", "leads through a link to a name that is not UTF-8")
+    return text
+  }
+
   const follow = (target: string) => {
     if (links.push(target) > maxLinks) throw fail("io", `more than ${maxLinks} links on the way`)
     if (!target.startsWith("/")) {
       todo.push(...target.split("/").reverse())
       return
     }
-    const inside = root.spellings.map((spelling) => below(spelling, target)).find((rest) => rest !== undefined)
+    // Only what changes no meaning: `..` behind a link is not what it looks like.
+    const plain = target.replace(/\/(?:\.?\/)+/g, "/")
+    const inside = root.spellings.map((spelling) => below(spelling, plain)).find((rest) => rest !== undefined)
     if (inside === undefined) throw fail("outside_workspace", "leads through a link out of the workspace")
     while (held.length > 1) leave()
     todo.push(...inside.split("/").reverse())
@@ -135,8 +144,9 @@ export const walk = <Held, A>(
     const at = reach.at(held.at(-1)!, name)
     let target: string
     try {
-      target = fs.readlinkSync(at)
+      target = textOf(fs.readlinkSync(at, "buffer"))
     } catch (unread) {
+      if (unread instanceof Directory.DirectoryError) throw unread
       const code = codeOf(unread)
       if (code !== "EINVAL" && code !== "ENOENT") throw error
       const found = fs.lstatSync(at, { throwIfNoEntry: false })

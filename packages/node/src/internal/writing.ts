@@ -2,15 +2,14 @@
  * Atomic, durable writes: a temporary file in the destination directory, flushed, then installed by link(2) or rename(2),
  * and the directory flushed after it. A reader sees the old file or the new one, never a part, also after a crash.
  */
-import { createHash } from "node:crypto"
 import * as fs from "node:fs"
 import { Directory } from "@scv/core"
 import * as Effect from "effect/Effect"
 import { attempt } from "./attempt.ts"
-import { fill, flush, writeAll } from "./descriptor.ts"
+import { flush, writeAll } from "./descriptor.ts"
 import { codeOf, toDirectoryError } from "./errno.ts"
 import { identityOf, infoOf, isVersion, type lookByPath } from "./file.ts"
-import { openFile } from "./reading.ts"
+import { openFile, sha256Of } from "./reading.ts"
 import { freshName, leftOvers } from "./temporary.ts"
 import type { Turns } from "./turns.ts"
 import { type Reach, type Root, type Steps, walk } from "./walk.ts"
@@ -30,6 +29,9 @@ export interface Base<Held> {
 const refuse = (kind: Directory.DirectoryError["kind"], path: string, detail: string) =>
   new Directory.DirectoryError({ kind, path, detail })
 
+const directoryIdentity = <Held>(reach: Reach<Held>, held: Held): Directory.Identity =>
+  identityOf(fs.statSync(reach.at(held, "."), { bigint: true }))
+
 const requireAbsent = <Held>({ reach }: Base<Held>, held: Held, name: string, path: string): void => {
   if (fs.lstatSync(reach.at(held, name), { throwIfNoEntry: false }) === undefined) return
   throw refuse("already_exists", path, "exists already; use mode `replace` to replace a file")
@@ -39,29 +41,36 @@ const requireAbsent = <Held>({ reach }: Base<Held>, held: Held, name: string, pa
 export const target = <Held>(base: Base<Held>, path: string, mode: Directory.WriteMode): Directory.WriteTarget => {
   const { look, reach, root } = base
   const requireWritable = (held: Held) => fs.accessSync(reach.at(held, "."), W_OK | X_OK)
+  let parent: Directory.Identity | undefined
+  const arrive = (held: Held): void => {
+    requireWritable(held)
+    parent = directoryIdentity(reach, held)
+  }
   const replaced: Steps<Held, fs.BigIntStats> = {
     last: (held, name) => {
       const stat = look(reach.at(held, name), "write", path)
-      if (typeof stat !== "symbol") requireWritable(held)
+      if (typeof stat !== "symbol") arrive(held)
       return stat
     }
   }
   const created: Steps<Held, "absent"> = {
     last: (held, name) => {
       requireAbsent(base, held, name, path)
-      requireWritable(held)
+      arrive(held)
       return "absent"
     },
     missing: (held) => {
-      requireWritable(held)
+      arrive(held)
       return "absent"
     }
   }
   const found = walk<Held, fs.BigIntStats | "absent">(reach, root, path, mode === "create" ? created : replaced)
+  if (parent === undefined) throw new Error("a walk arrived nowhere")
   return {
     location: found.location,
     links: found.links,
-    existing: found.value === "absent" ? undefined : infoOf(found, found.value)
+    existing: found.value === "absent" ? undefined : infoOf(found, found.value),
+    parent
   }
 }
 
@@ -100,7 +109,14 @@ const find = <Held>(base: Base<Held>, path: string, { expected, mode }: Director
   const { look, reach, root } = base
   const made: Array<Made<Held>> = []
   let place: Place<Held> | undefined
+  const moved = () => refuse("changed", path, "leads somewhere else than before; call again")
+  /** The first directory that was there before is still the same one. */
+  const requireParent = (held: Held): void => {
+    if (made.length > 0 || Directory.isSame(directoryIdentity(reach, held), expected.parent)) return
+    throw moved()
+  }
   const arrive = (held: Held, name: string) => {
+    requireParent(held)
     place = { parent: reach.keep(held), name, made }
     return true as const
   }
@@ -118,6 +134,7 @@ const find = <Held>(base: Base<Held>, path: string, { expected, mode }: Director
             return arrive(held, name)
           },
           missing: (held, name) => {
+            requireParent(held)
             try {
               fs.mkdirSync(reach.at(held, name))
             } catch (error) {
@@ -131,7 +148,7 @@ const find = <Held>(base: Base<Held>, path: string, { expected, mode }: Director
   try {
     const { location } = walk(reach, root, path, steps)
     if (location !== expected.location || place === undefined) {
-      throw refuse("changed", path, "leads somewhere else than before; call again")
+      throw moved()
     }
     return place
   } catch (error) {
@@ -154,25 +171,6 @@ const sweep = <Held>({ reach, swept }: Base<Held>, parent: Held, key: string): v
   }
 }
 
-const hashBlock = 262_144
-
-const sha256Of = (at: string, path: string): Effect.Effect<string, Directory.DirectoryError> =>
-  Effect.acquireUseRelease(
-    attempt(path, () => openFile(at, path)),
-    ({ fd }) =>
-      Effect.gen(function* () {
-        const hash = createHash("sha256")
-        const buffer = Buffer.allocUnsafe(hashBlock)
-        for (let position = 0; ; ) {
-          const count = yield* Effect.mapError(fill(fd, buffer, position), (error) => toDirectoryError(error, path))
-          hash.update(buffer.subarray(0, count))
-          position += count
-          if (count < buffer.length) return hash.digest("hex")
-        }
-      }),
-    ({ fd }) => Effect.sync(() => fs.closeSync(fd))
-  )
-
 /** What is at the place; for a `replace` it must be what it was before, and have the content that was expected. */
 const observe = <Held>(
   { look, reach }: Base<Held>,
@@ -189,7 +187,10 @@ const observe = <Held>(
       return yield* refuse("changed", path, "was changed after it was looked at; call again")
     }
     if (request.expectedSha256 !== undefined) {
-      const found = yield* sha256Of(at, path)
+      const found = yield* sha256Of(
+        attempt(path, () => openFile(at, path)),
+        path
+      )
       if (found !== request.expectedSha256) {
         return yield* refuse(
           "stale",
@@ -294,9 +295,7 @@ export const write = <Held>(
     attempt(path, () => find(base, path, request)),
     (place) =>
       Effect.gen(function* () {
-        const { dev, ino } = yield* attempt(path, () =>
-          identityOf(fs.statSync(base.reach.at(place.parent, "."), { bigint: true }))
-        )
+        const { dev, ino } = yield* attempt(path, () => directoryIdentity(base.reach, place.parent))
         sweep(base, place.parent, `${dev}:${ino}`)
         yield* base.turns(`${dev}:${ino}/${place.name}`, writeAt(base, place, path, request))
       }).pipe(Effect.onError(() => Effect.sync(() => unmake(base, place.made)))),
