@@ -1,11 +1,12 @@
 /** Every benchmark as a ratio or a difference within one run, since absolute times differ from machine to machine. */
 import * as os from "node:os"
 import * as Effect from "effect/Effect"
+import { bashCall, bashEnding, bashOutput } from "./bash.ts"
 import { type Benchmark, table } from "./measure.ts"
 import { containedRead, readCall } from "./read.ts"
 import { startup } from "./startup.ts"
 
-const benchmarks: ReadonlyArray<Benchmark> = [startup, containedRead, readCall]
+const benchmarks: ReadonlyArray<Benchmark> = [startup, containedRead, readCall, bashCall, bashEnding, bashOutput]
 
 const rows = (await Effect.runPromise(Effect.all(benchmarks))).flat()
 console.log(`Node ${process.version}, ${process.platform} ${process.arch}, ${os.availableParallelism()} cores; medians`)

@@ -69,8 +69,12 @@ export interface Options {
 interface Ending {
   /** When the grace ends, once TERM was sent. */
   graceEnd: number | undefined
+  /** The members outside the group that were sent TERM. */
+  readonly told: Set<string>
   killed: boolean
 }
+
+const nameOf = ({ pid, start }: Member): string => `${pid} ${start}`
 
 /** The waits between two looks at the members, in milliseconds: short at first, since most end at once. */
 const looks = [1, 2, 4, 8, 16, 25, 50, 100] as const
@@ -92,7 +96,7 @@ export const run = (
       collector.push(bytes)
       progress.push(bytes)
     }
-    const ending: Ending = { graceEnd: undefined, killed: false }
+    const ending: Ending = { graceEnd: undefined, told: new Set(), killed: false }
     let exit: ExitStatus | undefined
 
     const outputOf = (process: Process, left: ReadonlyArray<Member>, wereEnded: boolean): Output => {
@@ -123,7 +127,21 @@ export const run = (
       return Effect.raceFirst(Effect.interruptible(process.outputEnd), Effect.interruptible(quiet))
     }
 
-    /** Looks at the members, at growing distances, until there are none that count, or until a moment. */
+    const isUntold = (member: Member): boolean => !member.inGroup && !ending.told.has(nameOf(member))
+
+    /** Sends TERM; a stopped process acts on it only when it goes on. */
+    const tell = (process: Process, members: ReadonlyArray<Member>): Effect.Effect<void> =>
+      Effect.gen(function* () {
+        if (members.length === 0) return
+        for (const member of members) if (!member.inGroup) ending.told.add(nameOf(member))
+        yield* process.signal("TERM", members)
+        yield* process.signal("CONT", members)
+      })
+
+    /**
+     * Looks at the members, at growing distances, until there are none that count, or until a moment. Who has left the
+     * group without having been told is told; the group is told once, since it may be cleaning up.
+     */
     const awaitNone = (
       process: Process,
       counts: (member: Member) => boolean,
@@ -132,6 +150,7 @@ export const run = (
       Effect.gen(function* () {
         for (let look = 0; ; look++) {
           const left = (yield* process.members).filter(counts)
+          yield* tell(process, left.filter(isUntold))
           const rest = until - clock.unsafeCurrentTimeMillis()
           if (left.length === 0 || rest <= 0) return left
           yield* Effect.sleep(Math.min(rest, looks[Math.min(look, looks.length - 1)]!))
@@ -142,12 +161,11 @@ export const run = (
     const end = (process: Process, counts: (member: Member) => boolean): Effect.Effect<ReadonlyArray<Member>> =>
       Effect.gen(function* () {
         if (!ending.killed && !(yield* context.isHurried)) {
-          if (ending.graceEnd === undefined) {
+          const members = (yield* process.members).filter(counts)
+          // Where all that were told are gone already, those who count only since have a grace of their own.
+          if (ending.graceEnd === undefined || members.every(isUntold)) {
             ending.graceEnd = clock.unsafeCurrentTimeMillis() + grace
-            const members = (yield* process.members).filter(counts)
-            yield* process.signal("TERM", members)
-            // A stopped process acts on TERM only when it goes on.
-            yield* process.signal("CONT", members)
+            yield* tell(process, members)
           }
           const left = yield* Effect.raceFirst(
             Effect.interruptible(awaitNone(process, counts, ending.graceEnd)),
@@ -183,7 +201,7 @@ export const run = (
     /** The call is cancelled or out of time: everything that is known of it ends. */
     const abandon = (process: Process): Effect.Effect<void> =>
       Effect.gen(function* () {
-        const left = yield* end(process, () => true)
+        yield* end(process, () => true)
         yield* Effect.raceFirst(
           Effect.interruptible(
             Effect.map(process.exit, (status) => {
@@ -193,7 +211,7 @@ export const run = (
           Effect.interruptible(Effect.sleep(idle))
         )
         yield* drain(process)
-        yield* context.partial(outputOf(process, left, false))
+        yield* context.partial(outputOf(process, yield* process.members, false))
       })
 
     return yield* Effect.scoped(

@@ -23,7 +23,7 @@ export interface Member {
   readonly start: string
   /** Whether it is in the group that was made for the call, or has left it. */
   readonly inGroup: boolean
-  /** What it runs: text of the process's own making. */
+  /** What it runs, read when it is asked for: text of the process's own making. */
   readonly command: string
 }
 
@@ -53,8 +53,8 @@ export interface Process {
   /** The live processes of the group, and the known descendants outside it; zombies are not alive. */
   readonly members: Effect.Effect<ReadonlyArray<Member>>
   /**
-   * Sends a signal to the group, while its number can mean no other one, and to each of the given members outside it
-   * that still is who it was.
+   * Sends a signal to the group, where one of the given members is in it and its number can mean no other one, and to
+   * each of the given members outside it that still is who it was.
    */
   readonly signal: (signal: Signal, members: ReadonlyArray<Member>) => Effect.Effect<void>
 }

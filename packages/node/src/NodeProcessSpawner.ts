@@ -93,8 +93,35 @@ interface Machine {
   readonly takeFifo: Effect.Effect<Fifo | undefined>
 }
 
-const spawnOn = ({ records, table, takeFifo, watcher }: Machine, request: ProcessSpawner.SpawnRequest) =>
+/**
+ * Starts a program and listens to it, all in one go: an event that comes before somebody listens is lost, or ends this
+ * process.
+ */
+const lead = ({ table, watcher }: Machine, request: ProcessSpawner.SpawnRequest, fifo: Fifo | undefined) => {
+  const started = start(request, fifo)
+  const { child, takeRest } = started
+  const { pid } = child
+  if (pid === undefined) {
+    const failure = Deferred.unsafeMake<never, ProcessSpawner.SpawnError>(FiberId.none)
+    child.once("error", (error) => Deferred.unsafeDone(failure, Effect.fail(spawnError(request.program, error))))
+    return { ...started, failure, leader: undefined }
+  }
+  child.on("error", () => {})
+  const startTime = table === byProc ? (byProc.get([pid])[0]?.start ?? "0") : ""
+  watcher.led(request.tag, pid, startTime)
+  const family = new Family(table, pid, request.tag, startTime)
+  const exit = Deferred.unsafeMake<ProcessSpawner.ExitStatus>(FiberId.none)
+  child.once("exit", (code, signal) => {
+    family.leaderEnded()
+    takeRest()
+    Deferred.unsafeDone(exit, Effect.succeed({ code, signal }))
+  })
+  return { ...started, failure: undefined, leader: { pid, family, exit } }
+}
+
+const spawnOn = (machine: Machine, request: ProcessSpawner.SpawnRequest) =>
   Effect.gen(function* () {
+    const { records, takeFifo, watcher } = machine
     const fifo = yield* takeFifo
     // Known before it is there: a runtime that is killed in between leaves nothing either.
     yield* Effect.acquireRelease(
@@ -108,30 +135,16 @@ const spawnOn = ({ records, table, takeFifo, watcher }: Machine, request: Proces
           records.remove(request.tag)
         })
     )
-    const started = yield* Effect.acquireRelease(
+    const led = yield* Effect.acquireRelease(
       Effect.try({
-        try: () => start(request, fifo),
+        try: () => lead(machine, request, fifo),
         catch: (error) => spawnError(request.program, error)
       }),
       ({ stop }) => Effect.sync(stop)
     )
-    const { child, keepsOrder, outputEnd, takeRest } = started
-    const exit = Deferred.unsafeMake<ProcessSpawner.ExitStatus>(FiberId.none)
-    const { pid } = child
-    if (pid === undefined) {
-      return yield* Effect.async<never, ProcessSpawner.SpawnError>((resume) => {
-        child.once("error", (error) => resume(Effect.fail(spawnError(request.program, error))))
-      })
-    }
-    child.on("error", () => {})
-    const startTime = table === byProc ? (byProc.get(pid)?.start ?? "0") : ""
-    watcher.led(request.tag, pid, startTime)
-    const family = new Family(table, pid, request.tag, startTime)
-    child.once("exit", (code, signal) => {
-      family.leaderEnded()
-      takeRest()
-      Deferred.unsafeDone(exit, Effect.succeed({ code, signal }))
-    })
+    if (led.leader === undefined) return yield* Deferred.await(led.failure)
+    const { keepsOrder, outputEnd } = led
+    const { exit, family, pid } = led.leader
     return {
       pid,
       keepsOrder,

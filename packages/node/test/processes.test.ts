@@ -450,7 +450,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
 
     if (!isQuick) {
       // `signal` runs ps once for each member, one after the other, before it sends anything.
-      it.live.fails("of which there are very many are killed at once (ps)", () =>
+      it.live("of which there are very many are killed at once (ps)", () =>
         checked(({ begin }) =>
           Effect.gen(function* () {
             const running = yield* begin("for i in {1..100}; do sleep 60 & done; echo ready; wait")
@@ -573,7 +573,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
       )
 
       // A take that waited for a fill finds the supply empty where more than a batch of them wait, and falls back to pipes.
-      it.live.fails("keep the order also when many run at once", () =>
+      it.live("keep the order also when many run at once", () =>
         checked(({ run }) =>
           Effect.gen(function* () {
             const outputs = yield* Effect.forEach(
@@ -731,7 +731,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
     )
 
     // The listeners are set some steps of the fiber after the start: where it yields in between, the exit goes unheard.
-    it.live.fails("are heard from the first moment on, wherever the fiber that starts them yields", () =>
+    it.live("are heard from the first moment on, wherever the fiber that starts them yields", () =>
       checked(({ run }) =>
         Effect.gen(function* () {
           for (let operations = 12; operations < 40; operations++) {
@@ -748,7 +748,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
     )
 
     // `end` sends TERM once: an escapee that is in the group when it looks, and out of it when it signals, gets none.
-    it.live.fails("that escape between the look and the signal get TERM too", () =>
+    it.live("that escape between the look and the signal get TERM too", () =>
       checked(({ at, begin }) =>
         Effect.gen(function* () {
           let isFirst = true
@@ -773,7 +773,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
     )
 
     // A cancel while the background is being ended sends no TERM to those outside the group: they only get KILL.
-    it.live.fails("that left on purpose get TERM too when the cancel comes while others are being ended", () =>
+    it.live("that left on purpose get TERM too when the cancel comes while others are being ended", () =>
       checked(({ begin }) =>
         Effect.gen(function* () {
           const loop = "while :; do sleep 0.05; done 2> /dev/null"

@@ -169,12 +169,13 @@ export const make = (tree: Tree) =>
       const isPinned =
         isAlive(leader) || processes.some((process) => isAlive(process) && process.inGroup && given.has(process.pid))
       // Members outside are named one by one: where only such are given, the group is not meant.
-      if (!isPinned && members.some(({ inGroup }) => inGroup)) {
+      const isGroupMeant = members.some(({ inGroup }) => inGroup)
+      if (!isPinned && isGroupMeant) {
         violations.push(`${signal} at ${now()} to a number that nobody holds`)
       }
       if (!isPinned && members.length === 0) aimless.push(`${signal} ${now()}`)
       const hit = processes.filter(
-        (process) => isAlive(process) && (process.inGroup ? isPinned : given.has(process.pid))
+        (process) => isAlive(process) && (process.inGroup ? isPinned && isGroupMeant : given.has(process.pid))
       )
       log.push({ time: now(), signal, hit: hit.map(({ pid }) => pid) })
       for (const process of hit) receive(process, signal)

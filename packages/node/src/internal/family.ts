@@ -65,13 +65,19 @@ export class Family {
     const leader = entries.find(({ pid }) => pid === this.#pid)
     const isGroupsOwn = !this.#isReaped || leader === undefined || leader.start === this.#start
     const found = new Map<number, Entry>()
+    const tagged = new Map<number, boolean>()
+    const hasTag = (pid: number): boolean => {
+      const known = tagged.get(pid) ?? this.#table.hasTag(pid, this.#tag)
+      tagged.set(pid, known)
+      return known
+    }
     const isOurs = (entry: Entry): boolean => {
       if (entry.pid === this.#pid) return !this.#isReaped
       if (entry.group === this.#pid && isGroupsOwn) {
-        if (!this.#isReaped || !isProc || this.#known.get(entry.pid) === entry.start) return true
+        if (!this.#isReaped || this.#known.get(entry.pid) === entry.start) return true
       }
       if (found.has(entry.parent) || (entry.parent === this.#pid && !this.#isReaped)) return true
-      return this.#table.hasTag(entry.pid, this.#tag)
+      return hasTag(entry.pid)
     }
     // A child is known by its parent, which may stand behind it.
     for (let before = -1; before !== found.size; ) {
@@ -83,19 +89,34 @@ export class Family {
       .map((entry) => {
         const inGroup = entry.group === this.#pid && isGroupsOwn
         if (inGroup) this.#known.set(entry.pid, entry.start)
-        return { pid: entry.pid, start: entry.start, inGroup, command: this.#table.commandOf(entry.pid) }
+        const table = this.#table
+        return {
+          pid: entry.pid,
+          start: entry.start,
+          inGroup,
+          get command() {
+            return table.commandOf(entry.pid)
+          }
+        }
       })
   }
 
   async signal(signal: ProcessSpawner.Signal, members: ReadonlyArray<ProcessSpawner.Member>): Promise<void> {
-    const alive: Array<ProcessSpawner.Member> = []
-    for (const member of members) {
-      const entry = await this.#table.get(member.pid)
-      if (entry?.isAlive === true && entry.start === member.start) alive.push(member)
-    }
-    const isPinned = !this.#isReaped || alive.some(({ inGroup }) => inGroup)
-    if (isPinned) kill(-this.#pid, signal)
-    for (const { inGroup, pid } of alive) if (!inGroup) kill(pid, signal)
+    const inGroup = members.filter((member) => member.inGroup)
+    const outside = members.filter((member) => !member.inGroup)
+    // Until the leader is reaped nobody else can have the group's number; later a member that lives vouches for it.
+    if (inGroup.length > 0 && (!this.#isReaped || (await this.#present(inGroup)).length > 0)) kill(-this.#pid, signal)
+    for (const { pid } of await this.#present(outside)) kill(pid, signal)
+  }
+
+  /** Those of some members that still are who they were. */
+  async #present(members: ReadonlyArray<ProcessSpawner.Member>): Promise<ReadonlyArray<ProcessSpawner.Member>> {
+    if (members.length === 0) return []
+    const entries = new Map((await this.#table.get(members.map(({ pid }) => pid))).map((entry) => [entry.pid, entry]))
+    return members.filter(({ pid, start }) => {
+      const entry = entries.get(pid)
+      return entry?.isAlive === true && entry.start === start
+    })
   }
 }
 

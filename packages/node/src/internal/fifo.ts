@@ -59,17 +59,18 @@ const make = (count: number): Promise<ReadonlyArray<Fifo>> =>
 export const pool: Effect.Effect<{ readonly take: Effect.Effect<Fifo | undefined> }, never, Scope.Scope> = Effect.gen(
   function* () {
     const ready: Array<Fifo> = []
-    let refill: Promise<void> | undefined
-    const fill = (): Promise<void> => {
+    let refill: Promise<number> | undefined
+    const fill = (): Promise<number> => {
       refill ??= make(batch).then((made) => {
         ready.push(...made)
         refill = undefined
+        return made.length
       })
       return refill
     }
     yield* Effect.addFinalizer(() =>
       Effect.gen(function* () {
-        if (refill !== undefined) yield* Effect.promise(() => refill ?? Promise.resolve())
+        if (refill !== undefined) yield* Effect.promise(async () => refill)
         for (const { readEnd, writeEnd } of ready.splice(0)) {
           fs.closeSync(readEnd)
           fs.closeSync(writeEnd)
@@ -78,7 +79,8 @@ export const pool: Effect.Effect<{ readonly take: Effect.Effect<Fifo | undefined
     )
     return {
       take: Effect.gen(function* () {
-        if (ready.length === 0) yield* Effect.promise(fill)
+        // Others may wait for the same batch: only one that brings nothing says that there are none to be had.
+        for (let made = 1; ready.length === 0 && made > 0; ) made = yield* Effect.promise(fill)
         const taken = ready.pop()
         if (ready.length < low && taken !== undefined) void fill()
         return taken

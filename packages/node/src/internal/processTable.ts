@@ -14,8 +14,8 @@ export interface Entry {
 
 /** A way to look at the processes. */
 export interface ProcessTable {
-  /** One process, or undefined where there is none of that number. */
-  readonly get: (pid: number) => Promise<Entry | undefined> | Entry | undefined
+  /** The processes of some numbers, as far as there are any. */
+  readonly get: (pids: ReadonlyArray<number>) => Promise<ReadonlyArray<Entry>> | ReadonlyArray<Entry>
   /** All processes that can be seen; with bounds, at least those whose numbers lie in between. */
   readonly list: (from?: number, to?: number) => Promise<ReadonlyArray<Entry>> | ReadonlyArray<Entry>
   /** Whether a process was started with a variable of that name; false where that cannot be seen. */
@@ -56,7 +56,7 @@ const maxAsked = 256
 
 /** By Linux' /proc. All of it is synchronous: it reads memory, not a disk. */
 export const byProc = {
-  get: statOf,
+  get: (pids: ReadonlyArray<number>): ReadonlyArray<Entry> => pids.map(statOf).filter(isEntry),
   list: (from?: number, to?: number): ReadonlyArray<Entry> => {
     if (from !== undefined && to !== undefined && to - from <= maxAsked) {
       return Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => statOf(from + index)).filter(isEntry)
@@ -108,7 +108,7 @@ const ps = (args: ReadonlyArray<string>): Promise<ReadonlyArray<Entry & { readon
 export const byPs = (): ProcessTable => {
   let commands = new Map<number, string>()
   return {
-    get: async (pid) => (await ps(["-p", String(pid)]))[0],
+    get: (pids) => ps(["-p", pids.join(",")]),
     list: async () => {
       const entries = await ps(["axeww"])
       commands = new Map(entries.map(({ command, pid }) => [pid, command]))
