@@ -16,10 +16,13 @@ export interface Fifo {
   readonly writeEnd: number
 }
 
-const batch = 8
+/** The first batch is small, since many programs of ours run one command and end. */
+const firstBatch = 4
+
+const batch = 32
 
 /** When this few are left, more are made in the background. */
-const low = 3
+const low = 8
 
 const { O_NONBLOCK, O_RDONLY, O_WRONLY } = fs.constants
 
@@ -60,8 +63,11 @@ export const pool: Effect.Effect<{ readonly take: Effect.Effect<Fifo | undefined
   function* () {
     const ready: Array<Fifo> = []
     let refill: Promise<number> | undefined
+    let isFirst = true
+    let uses = 0
     const fill = (): Promise<number> => {
-      refill ??= make(batch).then((made) => {
+      refill ??= make(isFirst ? firstBatch : batch).then((made) => {
+        isFirst = false
         ready.push(...made)
         refill = undefined
         return made.length
@@ -82,7 +88,8 @@ export const pool: Effect.Effect<{ readonly take: Effect.Effect<Fifo | undefined
         // Others may wait for the same batch: only one that brings nothing says that there are none to be had.
         for (let made = 1; ready.length === 0 && made > 0; ) made = yield* Effect.promise(fill)
         const taken = ready.pop()
-        if (ready.length < low && taken !== undefined) void fill()
+        // Nothing is made ahead for a program that runs one command.
+        if (++uses > 1 && ready.length < low && taken !== undefined) void fill()
         return taken
       })
     }
