@@ -7,9 +7,12 @@ import type { Fifo } from "./fifo.ts"
 /** Bytes of one read. */
 const readSize = 65_536
 
+/** Buffers that no run uses just now: fresh ones would cost each run a part of its time. */
+const spare: Array<Buffer> = []
+
 /** Takes what comes out of a FIFO, through one buffer that is used again and again. */
 export const readFifo = ({ readEnd }: Fifo, onOutput: (bytes: Uint8Array) => void) => {
-  const buffer = Buffer.allocUnsafe(readSize)
+  const buffer = spare.pop() ?? Buffer.allocUnsafeSlow(readSize)
   const socket = new net.Socket({
     fd: readEnd,
     readable: true,
@@ -22,13 +25,14 @@ export const readFifo = ({ readEnd }: Fifo, onOutput: (bytes: Uint8Array) => voi
       }
     }
   } as net.SocketConstructorOpts)
+  socket.once("close", () => spare.push(buffer))
   return {
     socket,
     /** Takes what can be read without waiting: all that an ended leader wrote. */
     takeRest: (): void => {
       // A destroyed socket's number may belong to another file by now.
       if (socket.destroyed) return
-      const rest = Buffer.allocUnsafe(readSize)
+      const rest = spare.pop() ?? Buffer.allocUnsafeSlow(readSize)
       try {
         for (let taken = 0; taken < 16 * readSize; ) {
           const count = fs.readSync(readEnd, rest, 0, rest.length, null)
@@ -38,6 +42,8 @@ export const readFifo = ({ readEnd }: Fifo, onOutput: (bytes: Uint8Array) => voi
         }
       } catch {
         // EAGAIN: nothing more for now.
+      } finally {
+        spare.push(rest)
       }
     }
   }
