@@ -5,8 +5,17 @@ import { bashCall, bashEnding, bashOutput } from "./bash.ts"
 import { type Benchmark, table } from "./measure.ts"
 import { containedRead, readCall } from "./read.ts"
 import { startup } from "./startup.ts"
+import { durableWrite } from "./write.ts"
 
-const benchmarks: ReadonlyArray<Benchmark> = [startup, containedRead, readCall, bashCall, bashEnding, bashOutput]
+const benchmarks: ReadonlyArray<Benchmark> = [
+  startup,
+  containedRead,
+  readCall,
+  durableWrite,
+  bashCall,
+  bashEnding,
+  bashOutput
+]
 
 const rows = (await Effect.runPromise(Effect.all(benchmarks))).flat()
 console.log(`Node ${process.version}, ${process.platform} ${process.arch}, ${os.availableParallelism()} cores; medians`)

@@ -10,6 +10,7 @@ import { NodeDirectory } from "@scv/node"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import { openFiles } from "./support/openFiles.ts"
 
 const isLinux = process.platform === "linux"
 
@@ -33,20 +34,6 @@ const scratch = Effect.acquireRelease(Effect.sync(temporary), (made) =>
 const whole = { offset: 0, length: 65_536 }
 
 const text = ({ bytes }: Directory.FileRange): string => Buffer.from(bytes).toString()
-
-/** Every descriptor of this process, as what it is open on. */
-const openFiles = (): ReadonlyArray<string> =>
-  fs
-    .readdirSync("/proc/self/fd")
-    .flatMap((fd) => {
-      try {
-        return [fs.readlinkSync(`/proc/self/fd/${fd}`)]
-      } catch {
-        // The one that listed the others.
-        return []
-      }
-    })
-    .sort()
 
 const base = { path: "" }
 const inBase = (given: string): string => given.replace("BASE", base.path)

@@ -6,24 +6,11 @@ import { NodeDirectory } from "@scv/node"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { attack, temporary } from "./support/attacker.ts"
+import { openFiles } from "./support/openFiles.ts"
 
 const reads = 50_000
 
 const writes = 20_000
-
-/** Every descriptor of this process, as what it is open on. */
-const openFiles = (): ReadonlyArray<string> =>
-  fs
-    .readdirSync("/proc/self/fd")
-    .flatMap((fd) => {
-      try {
-        return [fs.readlinkSync(`/proc/self/fd/${fd}`)]
-      } catch {
-        // The one that listed the others.
-        return []
-      }
-    })
-    .sort()
 
 const refusalOf = ({ detail, kind }: Directory.DirectoryError): string => (kind === "io" ? `io: ${detail}` : kind)
 
