@@ -157,8 +157,8 @@ export const run = (
         }
       })
 
-    /** Ends the members that count: TERM, the grace, KILL. Answers with those that could not be ended. */
-    const end = (process: Process, counts: (member: Member) => boolean): Effect.Effect<ReadonlyArray<Member>> =>
+    /** Ends the members that count: TERM, the grace, KILL. Who cannot be ended is still a member afterwards. */
+    const end = (process: Process, counts: (member: Member) => boolean): Effect.Effect<void> =>
       Effect.gen(function* () {
         if (!ending.killed && !(yield* context.isHurried)) {
           const members = (yield* process.members).filter(counts)
@@ -171,13 +171,13 @@ export const run = (
             Effect.interruptible(awaitNone(process, counts, ending.graceEnd)),
             Effect.interruptible(Effect.as(context.hurry, undefined))
           )
-          if (left !== undefined && left.length === 0) return left
+          if (left?.length === 0) return
         }
         ending.killed = true
         const until = clock.unsafeCurrentTimeMillis() + maxReap
         for (let look = 0; ; look++) {
           const left = (yield* process.members).filter(counts)
-          if (left.length === 0 || clock.unsafeCurrentTimeMillis() >= until) return left
+          if (left.length === 0 || clock.unsafeCurrentTimeMillis() >= until) return
           // Again and again: what forks while it is killed is found by the next look.
           yield* process.signal("KILL", left)
           yield* Effect.sleep(looks[Math.min(look, looks.length - 1)]!)
