@@ -8,6 +8,7 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Terminal from "@effect/platform/Terminal"
 import { Display, suggestion } from "@scv/core"
+import type { OfferedTool } from "@scv/runtime"
 import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -27,7 +28,6 @@ import { helpFor, helpTopic, isGroup } from "./help.ts"
 import type { Signals } from "./Signals.ts"
 import { Stdio } from "./Stdio.ts"
 import { version } from "./version.ts"
-import type * as Wiring from "./Wiring.ts"
 
 const ansi = /\u001b\[[0-9;]*m/g
 
@@ -92,7 +92,7 @@ const unknownOption = (args: ReadonlyArray<string>): string | undefined => {
  */
 export const run = (
   argv: ReadonlyArray<string>,
-  offered: ReadonlyArray<Wiring.OfferedTool>
+  offered: ReadonlyArray<OfferedTool>
 ): Effect.Effect<number, never, Stdio | Signals> =>
   Effect.gen(function* () {
     const stdio = yield* Stdio

@@ -1,3 +1,4 @@
+import { builtins } from "@scv/runtime"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -6,13 +7,12 @@ import { run } from "./Cli.ts"
 import { broken, interrupted, lost } from "./ExitCode.ts"
 import * as Signals from "./Signals.ts"
 import * as Stdio from "./Stdio.ts"
-import * as Wiring from "./Wiring.ts"
 
 const main = Effect.gen(function* () {
   const signalled = yield* Deferred.make<void>()
   const interrupt = Effect.asVoid(Deferred.succeed(signalled, undefined))
   return yield* Effect.gen(function* () {
-    const command = yield* Effect.fork(run(process.argv, Wiring.builtins))
+    const command = yield* Effect.fork(run(process.argv, builtins))
     yield* Effect.forkScoped(Effect.zipRight(Deferred.await(signalled), Fiber.interrupt(command)))
     const exit = yield* Fiber.await(command)
     const code = exit._tag === "Success" ? exit.value : interrupted

@@ -2,11 +2,11 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Approval, InputSchema, Session, Tool, ToolStatus, Workspace } from "@scv/core"
+import { builtins, LocalSession } from "@scv/runtime"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import { builtins, session } from "../src/Wiring.ts"
 import { envelopeOf, linesOf, makeWorkspace, runInProcess } from "./support/scv.ts"
 
 /** A tool of somebody else's, which needs the workspace and asks before it runs. */
@@ -107,7 +107,7 @@ describe("every tool", () => {
       fs.mkdirSync(path.join(workspace, "a"))
       fs.writeFileSync(path.join(workspace, "a/b"), "text")
       const live = yield* Session.make({ policy: "never" }).pipe(
-        Effect.provide(Layer.merge(session({ workspace }, builtins), Approval.unattended))
+        Effect.provide(Layer.merge(LocalSession.single({ workspace }, builtins), Approval.unattended))
       )
       const inputs = FastCheck.sample(FastCheck.oneof(odd, likely, deep), 1500)
       for (const input of inputs) {

@@ -1,17 +1,16 @@
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import { Display, Session, ToolError, type ToolResult } from "@scv/core"
+import { Configuration, LocalSession, type OfferedTool } from "@scv/runtime"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
-import { Configuration } from "../Configuration.ts"
 import { refusal } from "../Envelope.ts"
 import { ExitCode, exitCodes } from "../ExitCode.ts"
 import { readAll } from "../Input.ts"
 import { Signals } from "../Signals.ts"
 import { Stdio } from "../Stdio.ts"
 import * as TerminalApprover from "../TerminalApprover.ts"
-import * as Wiring from "../Wiring.ts"
 import * as options from "./options.ts"
 
 const tool = Args.text({ name: "TOOL" }).pipe(Args.withDescription("The tool to call; `scv tools` lists them."))
@@ -55,7 +54,7 @@ const watch = (session: Session.Session) =>
   })
 
 /** `scv call`: one call in this process, its envelope on stdout. */
-export const call = (tools: ReadonlyArray<Wiring.OfferedTool>) =>
+export const call = (tools: ReadonlyArray<OfferedTool>) =>
   Command.make(
     "call",
     {
@@ -70,7 +69,7 @@ export const call = (tools: ReadonlyArray<Wiring.OfferedTool>) =>
         const signals = yield* Signals
         const text = given.input === "-" ? yield* readAll : given.input
         const parsed = yield* parse(text)
-        const { values } = yield* Configuration
+        const { values } = yield* Configuration.Configuration
         const session = yield* Session.make({ policy: values.tools.approval_policy, assumeYes: given.yes })
         yield* watch(session)
         const { id, result } = yield* Effect.orDie(session.submit({ tool: given.tool, input: parsed }))
@@ -78,7 +77,7 @@ export const call = (tools: ReadonlyArray<Wiring.OfferedTool>) =>
       }).pipe(
         Effect.catchTag("ToolError", (error) => answer(refusal(given.tool, error.kind, error.message))),
         Effect.provide(TerminalApprover.layer),
-        Effect.provide(Wiring.session({ workspace: given.workspace, flags: given.policy }, tools)),
+        Effect.provide(LocalSession.single({ workspace: given.workspace, flags: given.policy }, tools)),
         Effect.catchTag("Unusable", (error) =>
           Effect.zipRight(answer(refusal(given.tool, error.kind, error.message)), Effect.fail(error))
         ),

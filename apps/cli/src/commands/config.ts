@@ -3,11 +3,10 @@ import * as path from "node:path"
 import * as Command from "@effect/cli/Command"
 import { Show, template } from "@scv/config"
 import { Display } from "@scv/core"
+import { Configuration, LocalSession, Machine, Unusable } from "@scv/runtime"
 import * as Effect from "effect/Effect"
-import * as Configuration from "../Configuration.ts"
+import * as Layer from "effect/Layer"
 import { Stdio } from "../Stdio.ts"
-import { Unusable } from "../Unusable.ts"
-import * as Wiring from "../Wiring.ts"
 import * as options from "./options.ts"
 
 const show = Command.make("show", { json: options.json, workspace: options.workspace }, ({ json, workspace }) =>
@@ -15,7 +14,7 @@ const show = Command.make("show", { json: options.json, workspace: options.works
     const stdio = yield* Stdio
     const config = yield* Configuration.Configuration
     yield* stdio.out(json ? `${JSON.stringify(Show.json(config), null, 2)}\n` : Show.text(config))
-  }).pipe(Effect.provide(Wiring.configuration(workspace)))
+  }).pipe(Effect.provide(Layer.provide(LocalSession.configuration({ workspace }), Machine.directories)))
 ).pipe(Command.withDescription("Prints each key, its value, and where that comes from."))
 
 const where = Command.make("path", {}, () =>

@@ -1,5 +1,6 @@
 import * as Command from "@effect/cli/Command"
 import { Approval, Display, InputSchema, Session, ToolError } from "@scv/core"
+import { Configuration, LocalSession, type OfferedTool } from "@scv/runtime"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -7,13 +8,11 @@ import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { Configuration } from "../Configuration.ts"
 import { describe } from "../Description.ts"
 import { ExitCode, interrupted } from "../ExitCode.ts"
 import * as Input from "../Input.ts"
 import { Signals } from "../Signals.ts"
 import { Stdio } from "../Stdio.ts"
-import * as Wiring from "../Wiring.ts"
 import * as options from "./options.ts"
 
 const { nonEmpty, optional, required, struct, text } = InputSchema
@@ -124,7 +123,7 @@ const approver = (inputEnded: Deferred.Deferred<void>) =>
 const serve = (inputEnded: Deferred.Deferred<void>, assumeYes: boolean) =>
   Effect.gen(function* () {
     const signals = yield* Signals
-    const { values } = yield* Configuration
+    const { values } = yield* Configuration.Configuration
     const session = yield* Session.make({ policy: values.tools.approval_policy, assumeYes })
     const events = yield* session.events
     const writing = yield* Effect.forkScoped(Stream.runForEach(events, (event) => say({ type: "event", ...event })))
@@ -149,12 +148,12 @@ const serve = (inputEnded: Deferred.Deferred<void>, assumeYes: boolean) =>
   })
 
 /** `scv session`: a session over JSON lines on stdin and stdout. */
-export const session = (tools: ReadonlyArray<Wiring.OfferedTool>) =>
+export const session = (tools: ReadonlyArray<OfferedTool>) =>
   Command.make("session", { workspace: options.workspace, yes: options.yes, policy: options.policy }, (given) =>
     Effect.flatMap(Deferred.make<void>(), (inputEnded) =>
       serve(inputEnded, given.yes).pipe(
         Effect.provide(approver(inputEnded)),
-        Effect.provide(Wiring.session({ workspace: given.workspace, flags: given.policy }, tools)),
+        Effect.provide(LocalSession.single({ workspace: given.workspace, flags: given.policy }, tools)),
         Effect.scoped
       )
     )

@@ -1,14 +1,14 @@
 import * as Command from "@effect/cli/Command"
 import { Display, ToolRegistry } from "@scv/core"
+import { LocalSession, type OfferedTool } from "@scv/runtime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { describe } from "../Description.ts"
 import { Stdio } from "../Stdio.ts"
-import * as Wiring from "../Wiring.ts"
 import * as options from "./options.ts"
 
 /** `scv tools`: what there is to call. */
-export const tools = (offered: ReadonlyArray<Wiring.OfferedTool>) =>
+export const tools = (offered: ReadonlyArray<OfferedTool>) =>
   Command.make("tools", { json: options.json, workspace: options.workspace }, ({ json, workspace }) =>
     Effect.gen(function* () {
       const stdio = yield* Stdio
@@ -25,5 +25,5 @@ export const tools = (offered: ReadonlyArray<Wiring.OfferedTool>) =>
         const line = `${tool.name.padEnd(width)}  ${tool.risk.padEnd(10)}  ${Display.inline(tool.description)}${state}`
         yield* stdio.out(`${line}\n`)
       }
-    }).pipe(Effect.provide(Wiring.session({ workspace }, offered)))
+    }).pipe(Effect.provide(LocalSession.single({ workspace }, offered)))
   ).pipe(Command.withDescription("Lists the tools: name, risk, description, and why one is not available."))

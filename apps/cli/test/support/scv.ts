@@ -5,13 +5,13 @@ import * as path from "node:path"
 import { PassThrough } from "node:stream"
 import { fileURLToPath } from "node:url"
 import type { ToolResult } from "@scv/core"
+import type { OfferedTool } from "@scv/runtime"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { run } from "../../src/Cli.ts"
 import * as Signals from "../../src/Signals.ts"
 import { Stdio } from "../../src/Stdio.ts"
-import type { OfferedTool } from "../../src/Wiring.ts"
 
 /** The built command. */
 export const command = fileURLToPath(new URL("../../dist/scv.js", import.meta.url))

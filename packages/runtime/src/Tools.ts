@@ -1,0 +1,20 @@
+/** The tools that come with SCV, and what a tool may need. */
+import { bash, read, write } from "@scv/builtins"
+import type { CallTag, Digest, Home, Limits, ProcessSpawner, ServerEnvironment, Tool, Workspace } from "@scv/core"
+import type * as Effect from "effect/Effect"
+
+/** What a tool may need. */
+export type ToolServices =
+  | Workspace.Workspace
+  | Limits.Limits
+  | Digest
+  | Home.Home
+  | ProcessSpawner.ProcessSpawner
+  | ServerEnvironment
+  | CallTag.CallTag
+
+/** A tool, made of the services of the session that it is for. */
+export type OfferedTool = Effect.Effect<Tool.Tool, Tool.UnusableTool, ToolServices>
+
+/** The tools that every session offers. */
+export const builtins: ReadonlyArray<OfferedTool> = [read, write, bash]

@@ -1,0 +1,5 @@
+export * as Configuration from "./Configuration.ts"
+export * as LocalSession from "./LocalSession.ts"
+export * as Machine from "./Machine.ts"
+export { builtins, type OfferedTool, type ToolServices } from "./Tools.ts"
+export { Unusable } from "./Unusable.ts"
