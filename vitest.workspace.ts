@@ -13,5 +13,6 @@ export default defineWorkspace([
   project("builtins", "packages/builtins"),
   project("config", "packages/config"),
   project("node", "packages/node"),
+  project("daemon", "apps/daemon"),
   project("cli", "apps/cli")
 ])

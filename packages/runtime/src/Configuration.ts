@@ -65,3 +65,11 @@ export const layer = (
       )
     )
   )
+
+/** What the user configures, whatever the workspace: for what is not a session's. */
+export const user: Effect.Effect<Config, Unusable, Directory.Directories> = Effect.suspend(() =>
+  Effect.mapError(
+    load({ ...tableOptions(), explicit: explicit(), workspace: undefined }),
+    ({ message }) => new Unusable({ kind: "config", message })
+  )
+)
