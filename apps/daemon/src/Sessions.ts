@@ -187,7 +187,8 @@ export const layer = (
           }
           opening++
           const scope = yield* Scope.make()
-          return yield* build(at, policy, scope).pipe(
+          // What a session forks must be interruptible, and so must be what forks it.
+          return yield* Effect.interruptible(build(at, policy, scope)).pipe(
             Effect.onError(() => Scope.close(scope, Exit.void)),
             Effect.ensuring(
               Effect.sync(() => {
