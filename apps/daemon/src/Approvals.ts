@@ -1,5 +1,5 @@
 /** The open questions of all sessions, and what became of those before. */
-import { Approval, Display, type Session } from "@scv/core"
+import { type Approval, Display, type Session } from "@scv/core"
 import { Failure, type PendingApproval } from "@scv/protocol"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -53,9 +53,7 @@ export const layer: Layer.Layer<Approvals> = Layer.sync(Approvals, () => {
     const id = request.approval_id
     const { sessionId, timeoutSeconds } = asking
     const reason = `nobody answered within ${timeoutSeconds} s`
-    const expire = Effect.suspend(() =>
-      asking.session().answer(id, { decision: "deny", reason, by: "timeout" })
-    ).pipe(
+    const expire = Effect.suspend(() => asking.session().answer(id, { decision: "deny", reason, by: "timeout" })).pipe(
       Effect.zipRight(Effect.sync(() => settle(id, `it has expired: ${reason}`))),
       // Somebody was faster.
       Effect.ignore
@@ -88,15 +86,18 @@ export const layer: Layer.Layer<Approvals> = Layer.sync(Approvals, () => {
             ? new Failure({ kind: "not_found", message: `no question ${shown} was asked` })
             : new Failure({ kind: "conflict", message: `question ${shown} takes no answer: ${how}` })
         }
-        return question.asking.session().answer(id, decision).pipe(
-          Effect.mapError(
-            () => new Failure({ kind: "conflict", message: `question ${shown} takes no answer: its call has ended` })
-          ),
-          Effect.zipRight(Effect.sync(() => settle(id, said(decision)))),
-          Effect.as(decision),
-          // The session is told and the list is told, or neither.
-          Effect.uninterruptible
-        )
+        return question.asking
+          .session()
+          .answer(id, decision)
+          .pipe(
+            Effect.mapError(
+              () => new Failure({ kind: "conflict", message: `question ${shown} takes no answer: its call has ended` })
+            ),
+            Effect.zipRight(Effect.sync(() => settle(id, said(decision)))),
+            Effect.as(decision),
+            // The session is told and the list is told, or neither.
+            Effect.uninterruptible
+          )
       })
   }
 })

@@ -1,6 +1,6 @@
 /** What happens in all sessions, numbered, kept for a while, and handed to every reader. */
 import { randomBytes } from "node:crypto"
-import { EndReason, Failure, type Event, type Happening } from "@scv/protocol"
+import { type EndReason, type Event, Failure, type Happening } from "@scv/protocol"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -87,7 +87,13 @@ export const layer: Layer.Layer<Events> = Layer.sync(Events, () => {
     return isWhole ? later : [frame({ event: "gap" }), ...(last === undefined ? [] : later)]
   }
 
-  const subscribe = ({ after, session }: { readonly session: string | undefined; readonly after: string | undefined }) =>
+  const subscribe = ({
+    after,
+    session
+  }: {
+    readonly session: string | undefined
+    readonly after: string | undefined
+  }) =>
     Effect.gen(function* () {
       if (readers.size >= Bounds.readers) {
         return yield* new Failure({ kind: "limit", message: `more than ${Bounds.readers} readers of events` })

@@ -34,7 +34,10 @@ const hasBody = (method: string): boolean => method === "POST" || method === "PU
 
 const pathOf = (url: string): string => url.split("?", 1)[0] ?? ""
 
-const check = (way: Way, { headers, method, url }: HttpServerRequest.HttpServerRequest): Effect.Effect<void, Failure> => {
+const check = (
+  way: Way,
+  { headers, method, url }: HttpServerRequest.HttpServerRequest
+): Effect.Effect<void, Failure> => {
   const { origin } = headers
   if (way._tag === "Unix") {
     if (origin !== undefined) return refuse("forbidden", "the socket answers no web page")
@@ -42,7 +45,10 @@ const check = (way: Way, { headers, method, url }: HttpServerRequest.HttpServerR
     const host = headers.host ?? ""
     // A name that somebody else's resolver gives to this machine is none of these.
     if (!way.authorities.includes(host)) {
-      return refuse("forbidden", `Host: expected ${way.authorities.join(" or ")}, got ${JSON.stringify(Display.bounded(host, 100))}`)
+      return refuse(
+        "forbidden",
+        `Host: expected ${way.authorities.join(" or ")}, got ${JSON.stringify(Display.bounded(host, 100))}`
+      )
     }
     const site = headers["sec-fetch-site"] ?? "none"
     if ((origin !== undefined && origin !== `http://${host}`) || (site !== "none" && site !== "same-origin")) {
@@ -86,7 +92,4 @@ export const guarded =
         Effect.provideService(Caller, { surface, bytes }),
         Effect.provideService(HttpServerRequest.HttpServerRequest, withBody(request, json))
       )
-    }).pipe(
-      Effect.catchAllCause(Answer.ofCause),
-      Effect.map(HttpServerResponse.setHeaders(policy))
-    )
+    }).pipe(Effect.catchAllCause(Answer.ofCause), Effect.map(HttpServerResponse.setHeaders(policy)))

@@ -22,7 +22,9 @@ export const parse = (given: string): Effect.Effect<Address, Unusable> => {
   }
   if (host === "127.0.0.1" || host === "localhost") return Effect.succeed({ host: "127.0.0.1", port })
   if (host === "[::1]") return Effect.succeed({ host: "::1", port })
-  return wrong(`--listen: only 127.0.0.1 and [::1] are listened on, not ${Display.bounded(host, 60)}; a tunnel does the rest`)
+  return wrong(
+    `--listen: only 127.0.0.1 and [::1] are listened on, not ${Display.bounded(host, 60)}; a tunnel does the rest`
+  )
 }
 
 /** What a client may name this machine by. */

@@ -5,8 +5,7 @@ import { openApi } from "@scv/protocol"
 import * as Effect from "effect/Effect"
 import { version } from "./version.ts"
 
-const escaped = (text: string): string =>
-  text.replace(/[&<>"']/g, (character) => `&#${character.codePointAt(0)};`)
+const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.codePointAt(0)};`)
 
 interface Operation {
   readonly summary?: string
@@ -76,8 +75,13 @@ export const layer = HttpApiBuilder.Router.use((router) =>
     yield* router.get("/", HttpServerResponse.text(front))
     yield* router.get(
       "/docs",
-      Effect.sync(() => HttpServerResponse.text(docs(), { contentType: "text/html; charset=utf-8", headers: contentPolicy as never }))
+      Effect.sync(() =>
+        HttpServerResponse.text(docs(), { contentType: "text/html; charset=utf-8", headers: contentPolicy as never })
+      )
     )
-    yield* router.get("/openapi.json", Effect.sync(() => HttpServerResponse.unsafeJson(openApi())))
+    yield* router.get(
+      "/openapi.json",
+      Effect.sync(() => HttpServerResponse.unsafeJson(openApi()))
+    )
   })
 )

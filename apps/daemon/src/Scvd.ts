@@ -35,7 +35,10 @@ const parse = (args: ReadonlyArray<string>) =>
         options: { listen: { type: "string" }, help: { type: "boolean" }, version: { type: "boolean" } }
       }).values,
     catch: (error) =>
-      new Unusable({ kind: "invalid_input", message: `${error instanceof Error ? error.message : error}; see scvd --help` })
+      new Unusable({
+        kind: "invalid_input",
+        message: `${error instanceof Error ? error.message : error}; see scvd --help`
+      })
   })
 
 const complain = (message: string, code: number): Effect.Effect<number> =>

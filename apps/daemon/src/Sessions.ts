@@ -97,9 +97,7 @@ export const absolute = (workspace: string): Effect.Effect<string, Failure> =>
     ? Effect.succeed(workspace)
     : refuse("invalid_input", `workspace: expected an absolute path, got ${quoted(workspace)}`)
 
-export const layer = (
-  options: Options
-): Layer.Layer<Sessions, never, Approvals | Events | Machine.Machine> =>
+export const layer = (options: Options): Layer.Layer<Sessions, never, Approvals | Events | Machine.Machine> =>
   Layer.scoped(
     Sessions,
     Effect.gen(function* () {
@@ -162,7 +160,12 @@ export const layer = (
           }
           const happenings = yield* Scope.extend(session.events, scope)
           sessions.set(id, opened)
-          events.publish({ event: "session_opened", session_id: id, workspace: session.workspace, policy: opened.policy })
+          events.publish({
+            event: "session_opened",
+            session_id: id,
+            workspace: session.workspace,
+            policy: opened.policy
+          })
           yield* Effect.forkDaemon(
             Effect.zipRight(
               Stream.runForEach(happenings, (event) =>

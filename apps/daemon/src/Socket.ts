@@ -40,7 +40,10 @@ const clear = (path: string): Effect.Effect<void, Unusable> =>
     const found = yield* attempt(path, () => fs.lstatSync(path, { throwIfNoEntry: false }))
     if (found === undefined) return
     if (!found.isSocket()) {
-      return yield* new Unusable({ kind: "config", message: `${path}: is in the way, and is no socket; move it elsewhere` })
+      return yield* new Unusable({
+        kind: "config",
+        message: `${path}: is in the way, and is no socket; move it elsewhere`
+      })
     }
     if (yield* isAnswered(path)) {
       return yield* new Unusable({

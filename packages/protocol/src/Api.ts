@@ -4,7 +4,7 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as OpenApi from "@effect/platform/OpenApi"
-import { Approval, ToolDescription, ToolResult, ToolStatus } from "@scv/core"
+import { Approval, InputSchema, ToolDescription, ToolResult, ToolStatus } from "@scv/core"
 import * as Schema from "effect/Schema"
 import { Event } from "./Event.ts"
 import { failure } from "./Failure.ts"
@@ -17,6 +17,10 @@ const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(sche
 
 const described = <A, I>(schema: Schema.Schema<A, I>, description: string) =>
   Schema.propertySignature(schema).annotations({ description })
+
+const policy = InputSchema.oneOf(...Approval.ApprovalPolicy.literals)
+
+const decision = InputSchema.oneOf(...Approval.Decision.fields.decision.literals)
 
 /** A moment, in ISO 8601. */
 const moment = Schema.String
@@ -79,7 +83,7 @@ const sessionId = HttpApiSchema.param("session", Schema.String)
 const callId = HttpApiSchema.param("call", Schema.String)
 const approvalId = HttpApiSchema.param("approval", Schema.String)
 
-const workspace = described(Schema.String, "The absolute path of the directory to work in.")
+const workspace = described(InputSchema.text, "The absolute path of the directory to work in.")
 
 const server = HttpApiGroup.make("server")
   .add(
@@ -100,7 +104,7 @@ const sessions = HttpApiGroup.make("sessions")
       .setPayload(
         closed({
           workspace,
-          policy: optional(Approval.ApprovalPolicy).annotations({
+          policy: optional(policy).annotations({
             description: "What is asked about. Default: the configured policy."
           })
         })
@@ -121,7 +125,10 @@ const sessions = HttpApiGroup.make("sessions")
   .add(
     HttpApiEndpoint.del("close")`/v1/sessions/${sessionId}`
       .addSuccess(Schema.Struct({ session_id: Schema.String }))
-      .annotate(OpenApi.Summary, "Closes a session; its calls are cancelled, and the answer comes when nothing is left.")
+      .annotate(
+        OpenApi.Summary,
+        "Closes a session; its calls are cancelled, and the answer comes when nothing is left."
+      )
   )
 
 const calls = HttpApiGroup.make("calls")
@@ -165,7 +172,7 @@ const approvals = HttpApiGroup.make("approvals")
     HttpApiEndpoint.post("answer")`/v1/approvals/${approvalId}`
       .setPayload(
         closed({
-          decision: Approval.Decision.fields.decision,
+          decision,
           reason: optional(Schema.String.pipe(Schema.maxLength(1000)))
         })
       )

@@ -1,10 +1,10 @@
 /** A typed client of the daemon, derived from its API; the events by hand. */
 import * as HttpApiClient from "@effect/platform/HttpApiClient"
+import type { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import * as HttpClient from "@effect/platform/HttpClient"
 import type * as HttpClientError from "@effect/platform/HttpClientError"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as HttpClientResponse from "@effect/platform/HttpClientResponse"
-import type { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

@@ -49,5 +49,9 @@ export const failure = <const Kind extends FailureKind>(kind: Kind) =>
   Schema.transform(
     Schema.Struct({ error: Schema.Struct({ kind: Schema.Literal(kind), message: Schema.String }) }),
     Schema.typeSchema(Failure).pipe(Schema.filter((failure) => failure.kind === kind)),
-    { decode: ({ error }) => new Failure(error), encode: ({ message }) => ({ error: { kind, message } }), strict: false }
+    {
+      decode: ({ error }) => new Failure(error),
+      encode: ({ message }) => ({ error: { kind, message } }),
+      strict: false
+    }
   ).annotations(HttpApiSchema.annotations({ status: statusByKind[kind], description: `refused: ${kind}` }))

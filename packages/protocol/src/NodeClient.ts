@@ -25,8 +25,5 @@ export const layer = (where: Where, agent: string): Layer.Layer<Daemon> => {
         )
       )
     )
-  ).pipe(
-    Layer.provide(NodeHttpClient.layerWithoutAgent),
-    Layer.provide(NodeHttpClient.makeAgentLayer(agentOptions))
-  )
+  ).pipe(Layer.provide(NodeHttpClient.layerWithoutAgent), Layer.provide(NodeHttpClient.makeAgentLayer(agentOptions)))
 }

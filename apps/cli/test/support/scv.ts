@@ -37,6 +37,8 @@ export interface Running {
   readonly kill: (signal: NodeJS.Signals) => void
   /** Waits until stdout holds a text. */
   readonly until: (text: string) => Effect.Effect<void>
+  /** What it has written so far. */
+  readonly said: Effect.Effect<{ readonly stdout: string; readonly stderr: string }>
   readonly ended: Effect.Effect<Ended>
 }
 
@@ -86,6 +88,7 @@ const start = (argv: ReadonlyArray<string>, cwd: string, env: Environment): Runn
         waiters.add(look)
         look()
       }),
+    said: Effect.sync(() => ({ ...output })),
     ended: Effect.promise(() => ended)
   }
 }
