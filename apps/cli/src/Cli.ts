@@ -20,10 +20,11 @@ import { completions } from "./commands/completions.ts"
 import { config } from "./commands/config.ts"
 import { doctor } from "./commands/doctor.ts"
 import * as options from "./commands/options.ts"
+import type { Remote } from "./commands/remote.ts"
 import { session } from "./commands/session.ts"
 import { tools } from "./commands/tools.ts"
 import { refusal } from "./Envelope.ts"
-import { broken, ExitCode, interrupted, unusable } from "./ExitCode.ts"
+import { broken, ExitCode, exitCodes, interrupted, unusable } from "./ExitCode.ts"
 import { helpFor, helpTopic, isGroup } from "./help.ts"
 import type { Signals } from "./Signals.ts"
 import { Stdio } from "./Stdio.ts"
@@ -88,11 +89,12 @@ const unknownOption = (args: ReadonlyArray<string>): string | undefined => {
 
 /**
  * The whole command: takes the arguments of the process (the runtime and the script first) and comes to an exit code.
- * `offered` are the tools that its sessions have.
+ * `offered` are the tools that its sessions have, and `remote` what it can do with the daemon.
  */
 export const run = (
   argv: ReadonlyArray<string>,
-  offered: ReadonlyArray<OfferedTool>
+  offered: ReadonlyArray<OfferedTool>,
+  remote?: Remote
 ): Effect.Effect<number, never, Stdio | Signals> =>
   Effect.gen(function* () {
     const stdio = yield* Stdio
@@ -107,12 +109,13 @@ export const run = (
         "The hands of an AI agent: tools that are validated, approved, bounded and cleaned up after."
       ),
       Command.withSubcommands([
-        call(offered),
+        call(offered, remote?.call),
         tools(offered),
         session(offered),
         config,
         doctor,
-        completions(descriptor)
+        completions(descriptor),
+        ...(remote?.commands ?? [])
       ])
     )
     const execute = Command.run(root, { name: "scv", version, executable: "scv", summary: Span.empty })
@@ -138,7 +141,7 @@ export const run = (
       Effect.zipRight(Ref.get(exitCode)),
       Effect.catchAll((error) => {
         if (ValidationError.isValidationError(error)) return refuse(faults.join("; "))
-        return Effect.as(complain(error.message), unusable)
+        return Effect.as(complain(error.message), error._tag === "Failure" ? exitCodes.failed : unusable)
       }),
       Effect.catchAllCause((cause) =>
         Cause.isInterruptedOnly(cause)

@@ -1,9 +1,11 @@
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
-import { Display, Session, ToolError, type ToolResult } from "@scv/core"
+import type { Flags } from "@scv/config"
+import { Display, ErrorKind, Session, ToolError, type ToolResult } from "@scv/core"
 import { Configuration, LocalSession, type OfferedTool } from "@scv/runtime"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { refusal } from "../Envelope.ts"
 import { ExitCode, exitCodes } from "../ExitCode.ts"
@@ -12,6 +14,7 @@ import { Signals } from "../Signals.ts"
 import { Stdio } from "../Stdio.ts"
 import * as TerminalApprover from "../TerminalApprover.ts"
 import * as options from "./options.ts"
+import type { Remote } from "./remote.ts"
 
 const tool = Args.text({ name: "TOOL" }).pipe(Args.withDescription("The tool to call; `scv tools` lists them."))
 
@@ -53,8 +56,39 @@ const watch = (session: Session.Session) =>
     )
   })
 
-/** `scv call`: one call in this process, its envelope on stdout. */
-export const call = (tools: ReadonlyArray<OfferedTool>) =>
+interface Given {
+  readonly tool: string
+  readonly input: string
+  readonly workspace: string
+  readonly yes: boolean
+  readonly policy: Flags
+}
+
+/** The input as JSON, which may still have to come in. */
+const inputOf = ({ input }: Given) => Effect.flatMap(input === "-" ? readAll : Effect.succeed(input), parse)
+
+const locally = (given: Given, tools: ReadonlyArray<OfferedTool>) =>
+  Effect.gen(function* () {
+    const signals = yield* Signals
+    const input = yield* inputOf(given)
+    const { values } = yield* Configuration.Configuration
+    const session = yield* Session.make({ policy: values.tools.approval_policy, assumeYes: given.yes })
+    yield* watch(session)
+    const { id, result } = yield* Effect.orDie(session.submit({ tool: given.tool, input }))
+    return yield* signals.handledBy(Effect.asVoid(session.cancel(id)))(result)
+  }).pipe(
+    Effect.provide(TerminalApprover.layer),
+    Effect.provide(LocalSession.single({ workspace: given.workspace, flags: given.policy }, tools)),
+    Effect.scoped
+  )
+
+const inDaemon = (given: Given, call: Remote["call"]) =>
+  Effect.flatMap(inputOf(given), (input) => call({ ...given, input, policy: given.policy["tools.approval_policy"] }))
+
+const isErrorKind = Schema.is(ErrorKind)
+
+/** `scv call`: one call, in this process or by `remotely` in the daemon, its envelope on stdout. */
+export const call = (tools: ReadonlyArray<OfferedTool>, remotely: Remote["call"] | undefined) =>
   Command.make(
     "call",
     {
@@ -62,27 +96,19 @@ export const call = (tools: ReadonlyArray<OfferedTool>) =>
       input,
       workspace: options.workspace,
       yes: options.yes,
-      policy: options.policy
+      policy: options.policy,
+      daemon: options.daemon
     },
-    (given) =>
-      Effect.gen(function* () {
-        const signals = yield* Signals
-        const text = given.input === "-" ? yield* readAll : given.input
-        const parsed = yield* parse(text)
-        const { values } = yield* Configuration.Configuration
-        const session = yield* Session.make({ policy: values.tools.approval_policy, assumeYes: given.yes })
-        yield* watch(session)
-        const { id, result } = yield* Effect.orDie(session.submit({ tool: given.tool, input: parsed }))
-        yield* answer(yield* signals.handledBy(Effect.asVoid(session.cancel(id)))(result))
-      }).pipe(
-        Effect.catchTag("ToolError", (error) => answer(refusal(given.tool, error.kind, error.message))),
-        Effect.provide(TerminalApprover.layer),
-        Effect.provide(LocalSession.single({ workspace: given.workspace, flags: given.policy }, tools)),
-        Effect.catchTag("Unusable", (error) =>
-          Effect.zipRight(answer(refusal(given.tool, error.kind, error.message)), Effect.fail(error))
-        ),
-        Effect.scoped,
+    (given) => {
+      const refused = (kind: string, message: string) =>
+        answer(refusal(given.tool, isErrorKind(kind) ? kind : "unavailable", message))
+      return (given.daemon && remotely !== undefined ? inDaemon(given, remotely) : locally(given, tools)).pipe(
+        Effect.flatMap(answer),
+        Effect.catchTag("ToolError", (error) => refused(error.kind, error.message)),
+        Effect.tapErrorTag("Failure", (error) => refused(error.kind, error.message)),
+        Effect.tapErrorTag("Unusable", (error) => refused(error.kind, error.message)),
         // Before there is a call to cancel, for instance while its input is waited for.
         Effect.onInterrupt(() => answer(refusal(given.tool, "cancelled", "the call was cancelled")))
       )
+    }
   ).pipe(Command.withDescription("Makes one tool call and prints its answer, one JSON object."))

@@ -34,7 +34,21 @@ const noPolicy = (given: string) =>
     )
   )
 
+export const daemon = Options.boolean("daemon").pipe(
+  Options.withDescription("make the call in the daemon, where its question can be answered too")
+)
+
 export const json = Options.boolean("json").pipe(Options.withDescription("print JSON"))
 
 /** Every option that some command takes. */
-export const names: ReadonlyArray<string> = ["--workspace", "--yes", "--policy", "--json", "--help"]
+export const names: ReadonlyArray<string> = [
+  "--workspace",
+  "--yes",
+  "--policy",
+  "--json",
+  "--daemon",
+  "--listen",
+  "--now",
+  "--reason",
+  "--help"
+]
