@@ -2,10 +2,10 @@ import { defineWorkspace } from "vitest/config"
 
 const source = { conditions: ["@scv/source", "node", "import", "default"] }
 
-const project = (name: string, root: string) => ({
+const project = (name: string, root: string, testTimeout = 20_000) => ({
   resolve: source,
   ssr: { resolve: source },
-  test: { name, root, include: ["test/**/*.test.ts"], testTimeout: 20_000 }
+  test: { name, root, include: ["test/**/*.test.ts"], testTimeout }
 })
 
 export default defineWorkspace([
@@ -13,6 +13,7 @@ export default defineWorkspace([
   project("builtins", "packages/builtins"),
   project("config", "packages/config"),
   project("node", "packages/node"),
-  project("daemon", "apps/daemon"),
+  // Most of its tests start some processes one after another.
+  project("daemon", "apps/daemon", 60_000),
   project("cli", "apps/cli")
 ])

@@ -2,7 +2,7 @@
 import type { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import type * as HttpClientError from "@effect/platform/HttpClientError"
 import { Display } from "@scv/core"
-import { Client, Failure, Place } from "@scv/protocol"
+import { Client, type Failure, Place } from "@scv/protocol"
 import { layer } from "@scv/protocol/node"
 import { Configuration, Unusable } from "@scv/runtime"
 import * as Effect from "effect/Effect"
@@ -12,7 +12,10 @@ import { version } from "./version.ts"
 export const socket = (): string => Place.socketOf(Configuration.home())
 
 const absent = () =>
-  new Unusable({ kind: "config", message: `no daemon runs (nobody answers at ${socket()}); scv daemon start starts one` })
+  new Unusable({
+    kind: "config",
+    message: `no daemon runs (nobody answers at ${socket()}); scv daemon start starts one`
+  })
 
 const gone = () => new Unusable({ kind: "config", message: "the daemon went away in the middle of it" })
 

@@ -4,7 +4,7 @@ import * as tty from "node:tty"
 import * as Effect from "effect/Effect"
 import * as Mailbox from "effect/Mailbox"
 import type * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
+import type * as Stream from "effect/Stream"
 
 export interface Keys {
   readonly keys: Stream.Stream<string>

@@ -24,7 +24,7 @@ export class Calls {
 
   /** Follows a call by an event of its session. */
   follow(event: SessionEvent): void {
-    if (event.event === "completed") return this.end(event.result)
+    if (event.event === "completed") this.end(event.result)
     const entry = this.#entries.get(event.id)
     if (entry === undefined || entry.state === "ended") return
     if (event.event === "approval_requested") entry.state = "asking"

@@ -3,7 +3,15 @@ import * as path from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import { type Daemon, eventually, makeWorkspace, processesWith, question, startDaemon, until } from "./support/daemon.ts"
+import {
+  type Daemon,
+  eventually,
+  makeWorkspace,
+  processesWith,
+  question,
+  startDaemon,
+  until
+} from "./support/daemon.ts"
 
 const touch = (daemon: Daemon, session: string, name = "made") =>
   daemon.ask(`/v1/sessions/${session}/calls`, {
@@ -103,7 +111,10 @@ describe("a client that leaves", () => {
       yield* eventually(() => processesWith(`sleep\u00006${tag}`).length > 0)
       yield* Fiber.interrupt(call)
       yield* eventually(() => processesWith(`sleep\u00006${tag}`).length === 0)
-      const ended = yield* until(daemon.ask(`/v1/sessions/${session}/calls/${asked.call_id}`), ({ json }) => json.state === "ended")
+      const ended = yield* until(
+        daemon.ask(`/v1/sessions/${session}/calls/${asked.call_id}`),
+        ({ json }) => json.state === "ended"
+      )
       assert.strictEqual(ended.json.result.status, "cancelled")
     })
   )
@@ -130,7 +141,10 @@ describe("a client that leaves", () => {
       const asked = yield* question(daemon)
       assert.strictEqual(asked.call_id, json.call_id)
       yield* answer(daemon, asked.approval_id, "approve")
-      const ended = yield* until(daemon.ask(`/v1/sessions/${session}/calls/${json.call_id}`), (call) => call.json.state === "ended")
+      const ended = yield* until(
+        daemon.ask(`/v1/sessions/${session}/calls/${json.call_id}`),
+        (call) => call.json.state === "ended"
+      )
       assert.strictEqual(ended.json.result.status, "completed")
       assert.isTrue(fs.existsSync(path.join(workspace, "made")))
       const again = yield* daemon.ask(`/v1/sessions/${session}/calls/${json.call_id}`, { method: "DELETE" })

@@ -60,9 +60,10 @@ describe("the event stream", () => {
   it.scopedLive("shows a question at once", () =>
     Effect.gen(function* () {
       const daemon = yield* startDaemon()
-      const session = yield* daemon.open(yield* makeWorkspace, "always")
+      const session = yield* daemon.open(yield* makeWorkspace)
       const reading = yield* read(daemon.where, "/v1/events")
-      yield* Effect.fork(daemon.ask(`/v1/sessions/${session}/calls`, { json: bad }))
+      const json = { tool: "write", input: { path: "a", content: "x", mode: "create" } }
+      yield* Effect.fork(daemon.ask(`/v1/sessions/${session}/calls`, { json }))
       const { approval_id } = yield* reading.until(({ event }) => event === "approval_requested")
       const asked = yield* question(daemon)
       assert.strictEqual(asked.approval_id, approval_id)
@@ -115,7 +116,7 @@ describe("the event stream", () => {
         stuck.socket.resume()
         yield* eventually(() => stuck.isClosed)
       }),
-    90_000
+    180_000
   )
 })
 

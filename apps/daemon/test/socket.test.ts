@@ -46,7 +46,7 @@ describe("the socket", () => {
         }
         assert.strictEqual((yield* ask({ socketPath: socketOf(home) }, "/v1/health")).json.pid, json.pid)
       }),
-    60_000
+    180_000
   )
 
   it.scopedLive("is made again where somebody deletes it, and no connection is lost", () =>
@@ -134,7 +134,7 @@ describe("stopping", () => {
       assert.strictEqual(answer._tag === "Right" ? answer.right.json.status : answer.left.message, "cancelled")
       const { code, stderr } = yield* daemon.running.ended
       assert.strictEqual(code, 0)
-      assert.match(stderr, /stopping: calls are cancelled[^]*stopped/)
+      assert.match(stderr, /stopping: calls are cancelled[\s\S]*stopped/)
       assert.lengthOf(processesWith(`sleep\u00006${tag}`), 0)
       assert.isFalse(fs.existsSync(socketOf(daemon.home)))
     })
@@ -168,7 +168,10 @@ describe("stopping", () => {
       yield* eventually(() => processesWith(`sleep\u00006${tag}`).length === 0)
       const again = yield* startDaemon({ home: daemon.home })
       assert.strictEqual((yield* again.ask("/v1/health")).json.status, "ok")
-      assert.lengthOf(fs.readdirSync(path.join(daemon.home, "state/processes")).filter((n) => n.includes("SCV_CALL")), 0)
+      assert.lengthOf(
+        fs.readdirSync(path.join(daemon.home, "state/processes")).filter((n) => n.includes("SCV_CALL")),
+        0
+      )
     })
   )
 
@@ -191,4 +194,3 @@ describe("stopping", () => {
     })
   )
 })
-

@@ -71,6 +71,8 @@ const unitOf = (program: string, args: ReadonlyArray<string>): string =>
     `ExecStart=${[process.execPath, program, ...args].map(word).join(" ")}`,
     `Environment=${word(`SCV_HOME=${Configuration.home()}`).replaceAll("$$", "$")}`,
     "Restart=on-failure",
+    // Another one runs, or what is configured cannot be used: trying again changes neither.
+    "RestartPreventExitStatus=1 2",
     "KillMode=mixed",
     "TimeoutStopSec=30",
     "",

@@ -46,7 +46,10 @@ const lineOf = (event: Event): string | undefined => {
   }
 }
 
-type Waiting = Pick<PendingApproval, "approval_id" | "call_id" | "tool" | "risk" | "summary" | "workspace" | "plan" | "digest">
+type Waiting = Pick<
+  PendingApproval,
+  "approval_id" | "call_id" | "tool" | "risk" | "summary" | "workspace" | "plan" | "digest"
+>
 
 const keys = "[y] approve  [n] deny  [q] leave\n"
 
@@ -67,7 +70,8 @@ const watching = (json: boolean) =>
       const [oldest] = waiting.values()
       if (oldest === undefined || oldest.approval_id === shown) return Effect.void
       shown = oldest.approval_id
-      const hint = typed === undefined ? `  answer: scv approve ${oldest.approval_id}, or scv deny ${oldest.approval_id}\n` : keys
+      const hint =
+        typed === undefined ? `  answer: scv approve ${oldest.approval_id}, or scv deny ${oldest.approval_id}\n` : keys
       return Effect.zipRight(
         stdio.out(`\n${question(oldest)}${hint}`),
         typed === undefined ? Effect.void : typed.discard
@@ -80,7 +84,9 @@ const watching = (json: boolean) =>
         // Without keys every question is shown as it comes; with them, one at a time.
         if (typed === undefined) shown = undefined
         return typed === undefined
-          ? stdio.out(`\n${question(asked)}  answer: scv approve ${asked.approval_id}, or scv deny ${asked.approval_id}\n`)
+          ? stdio.out(
+              `\n${question(asked)}  answer: scv approve ${asked.approval_id}, or scv deny ${asked.approval_id}\n`
+            )
           : show
       })
 
@@ -101,7 +107,9 @@ const watching = (json: boolean) =>
       })
 
     const pending = Effect.flatMap(daemon.approvals.list({}), ({ approvals }) =>
-      Effect.forEach(approvals, (asked) => (waiting.has(asked.approval_id) ? Effect.void : add(asked)), { discard: true })
+      Effect.forEach(approvals, (asked) => (waiting.has(asked.approval_id) ? Effect.void : add(asked)), {
+        discard: true
+      })
     )
 
     const answer = (decision: "approve" | "deny") =>
@@ -136,10 +144,7 @@ const watching = (json: boolean) =>
       )
     }
     const watcher = yield* Effect.fork(reading)
-    yield* Effect.raceFirst(
-      Fiber.join(watcher),
-      Effect.raceFirst(Deferred.await(left), stdio.readerGone)
-    )
+    yield* Effect.raceFirst(Fiber.join(watcher), Effect.raceFirst(Deferred.await(left), stdio.readerGone))
     yield* Fiber.interrupt(watcher)
   })
 

