@@ -27,8 +27,9 @@ export type DaemonError =
   | HttpApiDecodeError
   | Unusable
 
-const isAbsent = (error: HttpClientError.HttpClientError): boolean => {
-  const cause = error.cause
+/** Whether nobody listens there. */
+export const isAbsent = (error: DaemonError): boolean => {
+  const cause = error._tag === "RequestError" ? error.cause : undefined
   const code = cause instanceof Error && "code" in cause ? cause.code : undefined
   return code === "ENOENT" || code === "ECONNREFUSED" || code === "EACCES"
 }

@@ -4,13 +4,13 @@ import * as fs from "node:fs"
 import { createRequire } from "node:module"
 import * as path from "node:path"
 import { Display } from "@scv/core"
-import { Client, type Health, Place } from "@scv/protocol"
+import { Client, type Failure, type Health, Place } from "@scv/protocol"
 import { Configuration, Unusable } from "@scv/runtime"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
-import { socket, using } from "./DaemonClient.ts"
+import { isAbsent, socket, using } from "./DaemonClient.ts"
 
 /** Seconds in which a daemon comes up, or ends; a slow machine needs some. */
 const patience = 30
@@ -28,10 +28,18 @@ export const program: Effect.Effect<string, Unusable> = Effect.try({
 
 const logOf = (home: string): string => `${Place.stateOf(home)}/scvd.log`
 
-/** How the daemon is, where one answers. */
-export const health: Effect.Effect<Option.Option<Health>> = Effect.flatMap(Client.Daemon, (daemon) =>
+/** How the daemon is; none where nobody listens. Fails where somebody does and does not answer. */
+export const health: Effect.Effect<Option.Option<Health>, Failure | Unusable> = Effect.flatMap(Client.Daemon, (daemon) =>
   daemon.server.health({})
-).pipe(using("daemon"), Effect.timeout("5 seconds"), Effect.option)
+).pipe(
+  Effect.map(Option.some),
+  Effect.catchIf(isAbsent, () => Effect.succeedNone),
+  using("daemon"),
+  Effect.timeoutFail({
+    duration: `${patience} seconds`,
+    onTimeout: () => wrong(`the daemon at ${socket()} does not answer within ${patience} s`)
+  })
+)
 
 const present = (file: string): string | undefined => {
   const value = process.env[file]
@@ -58,7 +66,7 @@ const openLog = (log: string): Effect.Effect<number, Unusable> =>
   })
 
 /** Starts a daemon that outlives this command, and waits until it answers. */
-export const start = (args: ReadonlyArray<string>): Effect.Effect<Health, Unusable> =>
+export const start = (args: ReadonlyArray<string>): Effect.Effect<Health, Failure | Unusable> =>
   Effect.gen(function* () {
     const running = yield* health
     if (Option.isSome(running)) {
@@ -81,10 +89,11 @@ export const start = (args: ReadonlyArray<string>): Effect.Effect<Health, Unusab
     child.once("exit", (code) => Deferred.unsafeDone(ended, Effect.succeed(code)))
     child.once("error", () => Deferred.unsafeDone(ended, Effect.succeed(null)))
     child.unref()
-    const up = Effect.repeat(health, { until: Option.isSome, schedule: Schedule.spaced("50 millis") }).pipe(
-      Effect.zipRight(health),
-      Effect.flatten,
-      Effect.orElseFail(() => wrong("the daemon came up and went away"))
+    const up: Effect.Effect<Health, Failure | Unusable> = Effect.suspend(() =>
+      Effect.flatMap(
+        health,
+        Option.match({ onNone: () => Effect.delay(up, "50 millis"), onSome: (found) => Effect.succeed(found) })
+      )
     )
     const failed = Effect.flatMap(Deferred.await(ended), () => Effect.fail(wrong(lastLine(log))))
     return yield* Effect.raceFirst(up, failed).pipe(
@@ -125,7 +134,7 @@ const isAlive = (pid: number, start: string | undefined): boolean => {
 }
 
 /** Asks the daemon to stop and waits until it has; `isHurried` ends the grace of its calls. Gives its process. */
-export const stop = (isHurried: boolean): Effect.Effect<Option.Option<number>, Unusable> =>
+export const stop = (isHurried: boolean): Effect.Effect<Option.Option<number>, Failure | Unusable> =>
   Effect.gen(function* () {
     const running = yield* health
     if (Option.isNone(running)) return Option.none()

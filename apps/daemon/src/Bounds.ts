@@ -18,8 +18,8 @@ export const answers = 1000
 /** Readers of the event stream. */
 export const readers = 64
 
-/** Bytes of events that wait for one reader; one that lags by more is sent away. */
-export const backlogBytes = 1024 * 1024
+/** Bytes of events that wait for one reader; one that lags by more is sent away. A question can hold a whole file. */
+export const backlogBytes = 8 * 1024 * 1024
 
 /** Events that are kept for readers that come back, and their bytes; `progress` has a share of its own. */
 export const replay = { events: 20_000, bytes: 16 * 1024 * 1024 }

@@ -104,7 +104,7 @@ export const layer: Layer.Layer<Events> = Layer.sync(Events, () => {
       const reader: Reader = {
         session,
         give: (text) => {
-          if (waiting > 0 && waiting + text.length > Bounds.backlogBytes) {
+          if (waiting > Bounds.backlogBytes) {
             reader.end("lagging")
             away.unsafeOpen()
             return

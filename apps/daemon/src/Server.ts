@@ -9,12 +9,15 @@ import * as Schedule from "effect/Schedule"
 import * as Bounds from "./Bounds.ts"
 import { guarded, type Way } from "./Gate.ts"
 
+const failures: Record<string, Failure> = {
+  HPE_HEADER_OVERFLOW: new Failure({ kind: "too_large", message: "the head of the request is too large" }),
+  ERR_HTTP_REQUEST_TIMEOUT: new Failure({ kind: "invalid_input", message: "the request did not come in whole in time" })
+}
+
+const noHttp = new Failure({ kind: "invalid_input", message: "this is no HTTP request" })
+
 const refusal = (code: string | undefined): string => {
-  const isTooLarge = code === "HPE_HEADER_OVERFLOW"
-  const failure = new Failure({
-    kind: isTooLarge ? "too_large" : "invalid_input",
-    message: isTooLarge ? "the head of the request is too large" : "this is no HTTP request"
-  })
+  const failure = failures[code ?? ""] ?? noHttp
   const body = JSON.stringify(bodyOf(failure))
   const status = httpStatus(failure.kind)
   return [

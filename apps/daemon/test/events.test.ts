@@ -1,8 +1,9 @@
 import * as net from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import { Ring } from "../src/Ring.ts"
-import { eventually, makeWorkspace, question, read, startDaemon, until } from "./support/daemon.ts"
+import { eventually, makeWorkspace, question, read, startDaemon } from "./support/daemon.ts"
 
 const bad = { tool: "read", input: { path: "not-there" } }
 
@@ -93,25 +94,21 @@ describe("the event stream", () => {
           ({ socket }) => Effect.sync(() => socket.destroy())
         )
         const reading = yield* read(daemon.where, "/v1/events")
-        // Each event of an unknown tool carries some of the name; what fills the backlog is their number.
-        const names = { tool: "x".repeat(60), input: {} }
-        const count = 6000
-        yield* Effect.forEach(
-          Array.from({ length: count }),
-          () => daemon.ask(`/v1/sessions/${session}/calls`, { json: names }),
-          { concurrency: 16, discard: true }
-        )
+        // Each question holds the whole content.
+        const json = { tool: "write", input: { path: "a", content: "x".repeat(1_000_000), mode: "create" } }
+        const count = 14
+        for (let i = 1; i <= count; i++) {
+          const call = yield* Effect.fork(daemon.ask(`/v1/sessions/${session}/calls`, { json }))
+          yield* reading.until(({ approval_id, event }) => event === "approval_requested" && approval_id === `${session}-${i}-${i}`)
+          yield* daemon.ask(`/v1/approvals/${session}-${i}-${i}`, { json: { decision: "deny" } })
+          yield* Fiber.join(call)
+        }
         yield* reading.until(({ event, id }) => event === "completed" && id === `${session}-${count}`)
         const numbers = reading.events.flatMap(({ data }) => (data.seq === undefined ? [] : [data.seq]))
         assert.deepStrictEqual(
           numbers,
           numbers.map((_, i) => i + 1)
         )
-        const backlog = yield* until(
-          Effect.sync(() => reading.events.length),
-          (length) => length >= count * 2
-        )
-        assert.isAtLeast(backlog, count * 2)
         // Cut off some seconds after it was told why.
         stuck.socket.resume()
         yield* eventually(() => stuck.isClosed)
