@@ -29,8 +29,9 @@ export const program: Effect.Effect<string, Unusable> = Effect.try({
 const logOf = (home: string): string => `${Place.stateOf(home)}/scvd.log`
 
 /** How the daemon is; none where nobody listens. Fails where somebody does and does not answer. */
-export const health: Effect.Effect<Option.Option<Health>, Failure | Unusable> = Effect.flatMap(Client.Daemon, (daemon) =>
-  daemon.server.health({})
+export const health: Effect.Effect<Option.Option<Health>, Failure | Unusable> = Effect.flatMap(
+  Client.Daemon,
+  (daemon) => daemon.server.health({})
 ).pipe(
   Effect.map(Option.some),
   Effect.catchIf(isAbsent, () => Effect.succeedNone),

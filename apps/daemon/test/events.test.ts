@@ -99,7 +99,9 @@ describe("the event stream", () => {
         const count = 14
         for (let i = 1; i <= count; i++) {
           const call = yield* Effect.fork(daemon.ask(`/v1/sessions/${session}/calls`, { json }))
-          yield* reading.until(({ approval_id, event }) => event === "approval_requested" && approval_id === `${session}-${i}-${i}`)
+          yield* reading.until(
+            ({ approval_id, event }) => event === "approval_requested" && approval_id === `${session}-${i}-${i}`
+          )
           yield* daemon.ask(`/v1/approvals/${session}-${i}-${i}`, { json: { decision: "deny" } })
           yield* Fiber.join(call)
         }
