@@ -11,6 +11,7 @@ const project = (name: string, root: string) => ({
 export default defineWorkspace([
   project("core", "packages/core"),
   project("builtins", "packages/builtins"),
+  project("agents", "packages/agents"),
   project("config", "packages/config"),
   project("node", "packages/node"),
   project("cli", "apps/cli")

@@ -15,6 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Ref from "effect/Ref"
+import { agents } from "./commands/agents.ts"
 import { call } from "./commands/call.ts"
 import { completions } from "./commands/completions.ts"
 import { config } from "./commands/config.ts"
@@ -25,6 +26,7 @@ import { tools } from "./commands/tools.ts"
 import { refusal } from "./Envelope.ts"
 import { broken, ExitCode, interrupted, unusable } from "./ExitCode.ts"
 import { helpFor, helpTopic, isGroup } from "./help.ts"
+import { PassedOn } from "./PassedOn.ts"
 import type { Signals } from "./Signals.ts"
 import { Stdio } from "./Stdio.ts"
 import { version } from "./version.ts"
@@ -86,17 +88,24 @@ const unknownOption = (args: ReadonlyArray<string>): string | undefined => {
   return `unknown option ${name}${suggestion(name, options.names)}`
 }
 
+/** Sets apart what is meant for another program: everything after `--`, where the command hands that on. */
+const divided = (given: ReadonlyArray<string>): readonly [ReadonlyArray<string>, ReadonlyArray<string>] => {
+  const at = given[2] === "agents" && given[3] === "login" ? given.indexOf("--") : -1
+  return at < 0 ? [given, []] : [given.slice(0, at), given.slice(at + 1)]
+}
+
 /**
  * The whole command: takes the arguments of the process (the runtime and the script first) and comes to an exit code.
  * `offered` are the tools that its sessions have.
  */
 export const run = (
-  argv: ReadonlyArray<string>,
+  given: ReadonlyArray<string>,
   offered: ReadonlyArray<OfferedTool>
 ): Effect.Effect<number, never, Stdio | Signals> =>
   Effect.gen(function* () {
     const stdio = yield* Stdio
     const exitCode = yield* Ref.make(0)
+    const [argv, passedOn] = divided(given)
     const faults: Array<string> = []
 
     function descriptor(): CommandDescriptor.Command<unknown> {
@@ -110,6 +119,7 @@ export const run = (
         call(offered),
         tools(offered),
         session(offered),
+        agents,
         config,
         doctor,
         completions(descriptor)
@@ -147,6 +157,7 @@ export const run = (
       ),
       withFaultsKept(stdio, faults),
       Effect.provideService(ExitCode, exitCode),
+      Effect.provideService(PassedOn, passedOn),
       Effect.provide(machine),
       Effect.provide(logger(stdio)),
       Effect.provideService(CliConfig.CliConfig, CliConfig.make({ showBuiltIns: false, showTypes: false }))

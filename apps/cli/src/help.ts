@@ -1,5 +1,11 @@
 /** What `--help` prints. One text a command, written to be read at a terminal by somebody who has never used it. */
 
+import { agents as known } from "@scv/agents"
+
+const names = known.map(({ name }) => name).join(", ")
+
+const importable = known.flatMap(({ importer, name }) => (importer === undefined ? [] : [name])).join(", ")
+
 const root = `scv: the hands of an AI agent. It validates a tool call, shows what would be done, asks where that is
 needed, runs it within bounds, and leaves nothing behind.
 
@@ -9,6 +15,7 @@ Commands:
   call TOOL [INPUT]   make one call and print its answer, one line of JSON
   tools               list the tools
   session             serve calls over JSON lines on stdin and stdout
+  agents              see to the sign-ins of the agents that can be delegated to
   config              show what is configured and where it comes from
   doctor              tell what this machine has and lacks
   completions SHELL   print a completion script for bash, zsh or fish
@@ -74,6 +81,25 @@ approval_resolved, started, progress, and completed, which carries the answer as
 At the end of the input the calls that wait are finished, and a question is denied.
 `
 
+const agents = `See to the sign-ins of the agents that SCV delegates to (${names}). Each has a private home
+below $SCV_HOME/adapters, apart from your own sign-in.
+
+Usage: scv agents status [NAME] [--json]
+       scv agents login NAME [-- ARGUMENTS...]
+       scv agents logout NAME
+       scv agents import NAME [--from DIR]
+
+  status            tell which are signed in; with a NAME, exits 1 where that one is not
+  login, logout     run the agent's own command at this terminal; exits as that does
+  import            copy your own setup of an agent that can be set up without a sign-in (${importable}); run it again
+                    after you change that
+
+Try:
+  scv agents status
+  scv agents login codex -- --device-auth
+  scv agents import codex
+`
+
 const config = `Show what is configured and where it comes from.
 
 Usage: scv config show [--json] [--workspace DIR]
@@ -103,7 +129,7 @@ Try:
   scv completions fish | source
 `
 
-const texts: Record<string, string> = { call, tools, session, config, doctor, completions }
+const texts: Record<string, string> = { call, tools, session, agents, config, doctor, completions }
 
 /** The help for a command, or the first page where there is no such command. */
 export const helpFor = (command: string | undefined): string =>
@@ -114,4 +140,4 @@ export const helpTopic = (command: string | undefined): string =>
   command !== undefined && Object.hasOwn(texts, command) ? `${command} ` : ""
 
 /** Whether a command does nothing by itself: it only has commands below it. */
-export const isGroup = (command: string | undefined): boolean => command === "config"
+export const isGroup = (command: string | undefined): boolean => command === "config" || command === "agents"

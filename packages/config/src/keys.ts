@@ -76,8 +76,14 @@ const named = (home: string) => ({
 
 /** What an agent may be given; nothing of it has a default here, since an agent brings its own. */
 const ofAgent = (agent: string) => {
-  const args = (example: ReadonlyArray<string>, description: string) =>
-    Key.make({ schema: () => Value.args, default: undefined, example, description, project: "never" })
+  const template = (placeholder: string, example: ReadonlyArray<string>, what: string) =>
+    Key.make({
+      schema: () => Value.template(placeholder),
+      default: undefined,
+      example,
+      description: `The arguments that select ${what}, for which \`${placeholder}\` stands; an empty array: none can be selected.`,
+      project: "never"
+    })
   return {
     command: Key.make({
       schema: () => Value.command,
@@ -86,9 +92,15 @@ const ofAgent = (agent: string) => {
       description: "The agent's executable: a path, or a name that is looked up in PATH.",
       project: "never"
     }),
-    args: args(["--print"], "The arguments that every call begins with."),
-    model_args: args(["--model", "{model}"], "The arguments that select a model; `{model}` stands for it."),
-    effort_args: args(["--effort", "{effort}"], "The arguments that select an effort; `{effort}` stands for it."),
+    args: Key.make({
+      schema: () => Value.args,
+      default: undefined,
+      example: ["--print"],
+      description: "The arguments that every call begins with.",
+      project: "never"
+    }),
+    model_args: template("{model}", ["--model", "{model}"], "a model"),
+    effort_args: template("{effort}", ["--effort", "{effort}"], "an effort"),
     home_links: Key.make({
       schema: () => Value.namesInHome,
       default: undefined,

@@ -4,32 +4,75 @@ import * as path from "node:path"
 import { Directory } from "@scv/core"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
 import { attempt } from "./internal/attempt.ts"
 import { identityOf, infoOf, lookByDescriptor, lookByPath } from "./internal/file.ts"
 import { read, sha256 } from "./internal/reading.ts"
 import * as Turns from "./internal/turns.ts"
-import { below, byDescriptor, byPath, O_PATH, type Root, walk } from "./internal/walk.ts"
+import { below, byDescriptor, byPath, isLink, O_PATH, type Root, type Steps, walk } from "./internal/walk.ts"
 import { type Base, target, write } from "./internal/writing.ts"
 
 type Containment = (typeof Directory.Directories.Service)["containment"]
 
 const withoutTrailingSlash = (absolute: string): string => absolute.replace(/(?<=.)\/+$/, "")
 
-/** Refuses what can be no relative path, before anything is touched. */
-const checkForm = ({ spellings }: Root<unknown>, asked: string): void => {
-  const refuse = (kind: "invalid_input" | "outside_workspace", detail: string) =>
-    new Directory.DirectoryError({ kind, path: asked, detail })
+const refusal = (asked: string) => (kind: "invalid_input" | "outside_workspace", detail: string) =>
+  new Directory.DirectoryError({ kind, path: asked, detail })
+
+/** A path that may be absolute, as a relative one. Refuses what is no path or lies elsewhere, before anything is touched. */
+const relativeTo = ({ spellings }: Root<unknown>, asked: string): string => {
+  const refuse = refusal(asked)
   if (asked === "") throw refuse("invalid_input", "expected a path, got nothing")
   if (asked.includes("\0")) throw refuse("invalid_input", "expected a path without NUL")
-  if (!asked.startsWith("/")) return
+  if (!asked.startsWith("/")) return asked
   const normal = withoutTrailingSlash(path.posix.normalize(asked))
   const inside = spellings.map((spelling) => below(spelling, normal)).find((rest) => rest !== undefined)
   if (inside === undefined) throw refuse("outside_workspace", "is outside of the workspace; give a path inside it")
-  throw refuse("invalid_input", `expected a path relative to the workspace: ${Directory.shown([inside || "."])}`)
+  return inside || "."
 }
+
+/** Refuses what can be no relative path. */
+const checkForm = (root: Root<unknown>, asked: string): void => {
+  const relative = relativeTo(root, asked)
+  if (!asked.startsWith("/")) return
+  throw refusal(asked)("invalid_input", `expected a path relative to the workspace: ${Directory.shown([relative])}`)
+}
+
+const noDirectory = (error: Directory.DirectoryError): Directory.DirectoryError => {
+  const detail = { not_found: "no such directory", not_a_directory: "is a file, not a directory" } as const
+  return error.kind === "not_found" || error.kind === "not_a_directory"
+    ? new Directory.DirectoryError({ kind: error.kind, path: error.path, detail: detail[error.kind] })
+    : error
+}
+
+/** What a walk to a directory does. The directory is held by the one that it answers with. */
+const toDirectory = <Held>({ reach }: Base<Held>, asked: string): Steps<Held, Held> => ({
+  here: reach.keep,
+  last: (held, name) => {
+    const stat = fs.lstatSync(reach.at(held, name))
+    if (stat.isSymbolicLink()) return isLink
+    if (!stat.isDirectory()) throw new Directory.DirectoryError({ kind: "not_a_directory", path: asked, detail: "" })
+    return reach.enter(held, name)
+  }
+})
 
 const makeDirectory = <Held>(base: Base<Held>, identity: Directory.Identity, realPath: string): Directory.Directory => {
   const { look, reach, root } = base
+
+  const directory = (asked: string): Effect.Effect<Directory.Directory, Directory.DirectoryError, Scope.Scope> =>
+    Effect.acquireRelease(
+      attempt(asked, () => walk(reach, root, relativeTo(root, asked), toDirectory(base, asked))),
+      ({ value }) => Effect.sync(() => reach.release(value))
+    ).pipe(
+      Effect.flatMap(({ location, value }) =>
+        attempt(asked, () => {
+          const identity = identityOf(fs.statSync(reach.at(value, "."), { bigint: true }))
+          const absolute = location === "" ? realPath : path.join(realPath, location)
+          return makeDirectory({ ...base, root: { held: value, spellings: [absolute] } }, identity, absolute)
+        })
+      ),
+      Effect.mapError(noDirectory)
+    )
 
   /** Checks the form of a path, then goes on. */
   const checked = <A>(
@@ -50,6 +93,7 @@ const makeDirectory = <Held>(base: Base<Held>, identity: Directory.Identity, rea
       if (fs.statSync(at).nlink > 0) return at
       throw new Directory.DirectoryError({ kind: "not_found", path: realPath, detail: "the directory was deleted" })
     }),
+    directory,
     file: (asked) =>
       attempt(asked, () => {
         checkForm(root, asked)
@@ -70,13 +114,6 @@ const makeDirectory = <Held>(base: Base<Held>, identity: Directory.Identity, rea
 const spellingsOf = (realPath: string, asked: string): ReadonlyArray<string> => [
   ...new Set([realPath, withoutTrailingSlash(asked)])
 ]
-
-const noDirectory = (error: Directory.DirectoryError): Directory.DirectoryError => {
-  const detail = { not_found: "no such directory", not_a_directory: "is a file, not a directory" } as const
-  return error.kind === "not_found" || error.kind === "not_a_directory"
-    ? new Directory.DirectoryError({ kind: error.kind, path: error.path, detail: detail[error.kind] })
-    : error
-}
 
 /** What all directories of a layer have in common. */
 type Shared = Pick<Base<unknown>, "turns" | "swept">

@@ -49,7 +49,7 @@ export const layer = (
 ): Layer.Layer<Services, Unusable, Machine.Machine> =>
   ToolRegistry.layer(tools).pipe(
     Layer.mapError(({ message }) => new Unusable({ kind: "config", message })),
-    Layer.provideMerge(limits),
+    Layer.provideMerge(Layer.merge(limits, Configuration.agentSettings)),
     Layer.provideMerge(configuration(options)),
     Layer.provideMerge(Layer.context<Machine.Machine>())
   )

@@ -1,7 +1,25 @@
 /** What all sessions on this machine share. */
 import * as path from "node:path"
-import { type CallTag, type Digest, Directory, type Home, type ProcessSpawner, type ServerEnvironment } from "@scv/core"
-import { NodeCallTag, NodeDigest, NodeDirectory, NodeHome, NodeProcessSpawner, NodeServerEnvironment } from "@scv/node"
+import {
+  type CallTag,
+  type Digest,
+  Directory,
+  type Executables,
+  type Home,
+  type PrivateDirectories,
+  type ProcessSpawner,
+  type ServerEnvironment
+} from "@scv/core"
+import {
+  NodeCallTag,
+  NodeDigest,
+  NodeDirectory,
+  NodeExecutables,
+  NodeHome,
+  NodePrivateDirectories,
+  NodeProcessSpawner,
+  NodeServerEnvironment
+} from "@scv/node"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -11,7 +29,9 @@ export type Machine =
   | CallTag.CallTag
   | Digest
   | Directory.Directories
+  | Executables.Executables
   | Home.Home
+  | PrivateDirectories.PrivateDirectories
   | ProcessSpawner.ProcessSpawner
   | ServerEnvironment
 
@@ -30,7 +50,8 @@ export const layer: Layer.Layer<Machine> = Layer.suspend(() =>
     NodeCallTag.layer,
     NodeDigest.layer,
     NodeHome.layer(Configuration.home(), Configuration.files()),
+    NodePrivateDirectories.layer,
     NodeProcessSpawner.layer({ records: path.join(Configuration.home(), "state/processes") }),
-    NodeServerEnvironment.layer
+    Layer.provideMerge(NodeExecutables.layer, NodeServerEnvironment.layer)
   )
 )

@@ -37,4 +37,4 @@ const noPolicy = (given: string) =>
 export const json = Options.boolean("json").pipe(Options.withDescription("print JSON"))
 
 /** Every option that some command takes. */
-export const names: ReadonlyArray<string> = ["--workspace", "--yes", "--policy", "--json", "--help"]
+export const names: ReadonlyArray<string> = ["--workspace", "--yes", "--policy", "--json", "--from", "--help"]

@@ -15,6 +15,7 @@ const emptyWorkspace = Layer.succeed(Workspace.Workspace, {
   path: "/workspace",
   identity: { dev: "1", ino: "1" },
   handle: Effect.succeed("/workspace"),
+  directory: notHere,
   file: notHere,
   read: notHere,
   sha256: notHere,

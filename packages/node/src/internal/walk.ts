@@ -80,6 +80,8 @@ export interface Steps<Held, A> {
    * after it has made the directory. Default: the path is not found.
    */
   readonly missing?: (held: Held, name: string) => A | undefined
+  /** Where the path ends at a directory that the walk is in, as `.`, `a/` and `a/..` do. Default: that is no file. */
+  readonly here?: (held: Held) => A
 }
 
 /** The end of a walk: where it is, as components joined by `/`, and the texts of the links that led there. */
@@ -94,7 +96,7 @@ export const walk = <Held, A>(
   reach: Reach<Held>,
   root: Root<Held>,
   path: string,
-  { last, missing }: Steps<Held, A>
+  { here, last, missing }: Steps<Held, A>
 ): Arrival<A> => {
   const fail = (kind: Directory.DirectoryError["kind"], detail: string) =>
     new Directory.DirectoryError({ kind, path, detail })
@@ -163,7 +165,10 @@ export const walk = <Held, A>(
   try {
     for (;;) {
       const name = todo.pop()
-      if (name === undefined) throw fail("not_a_file", "is a directory, not a file")
+      if (name === undefined) {
+        if (here === undefined) throw fail("not_a_file", "is a directory, not a file")
+        return { location: names.join("/"), links, value: here(held.at(-1)!) }
+      }
       if (name === "" || name === ".") continue
       if (name === "..") {
         if (held.length === 1) throw fail("outside_workspace", "leads out of the workspace")
