@@ -20,6 +20,7 @@ import { config } from "./commands/config.ts"
 import { doctor } from "./commands/doctor.ts"
 import * as options from "./commands/options.ts"
 import { session } from "./commands/session.ts"
+import { skills } from "./commands/skills.ts"
 import { tools } from "./commands/tools.ts"
 import { refusal } from "./Envelope.ts"
 import { broken, ExitCode, interrupted, unusable } from "./ExitCode.ts"
@@ -110,6 +111,7 @@ export const run = (
         call(offered),
         tools(offered),
         session(offered),
+        skills(offered),
         config,
         doctor,
         completions(descriptor)

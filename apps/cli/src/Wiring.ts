@@ -1,6 +1,6 @@
 /** The layers that connect a session to this machine. */
 import * as path from "node:path"
-import { bash, read, write } from "@scv/builtins"
+import { bash, read, readSkill, SkillCatalogue, write } from "@scv/builtins"
 import { type Flags, limitsOf } from "@scv/config"
 import {
   type CallTag,
@@ -16,7 +16,9 @@ import {
 } from "@scv/core"
 import { NodeCallTag, NodeDigest, NodeDirectory, NodeHome, NodeProcessSpawner, NodeServerEnvironment } from "@scv/node"
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as FiberId from "effect/FiberId"
 import * as Layer from "effect/Layer"
 import * as Configuration from "./Configuration.ts"
 import { Unusable } from "./Unusable.ts"
@@ -30,12 +32,13 @@ type ToolServices =
   | ProcessSpawner.ProcessSpawner
   | ServerEnvironment
   | CallTag.CallTag
+  | SkillCatalogue.SkillCatalogue
 
 /** A tool, made of the services of the session that it is for. */
 export type OfferedTool = Effect.Effect<Tool.Tool, Tool.UnusableTool, ToolServices>
 
 /** The tools that every session offers. */
-export const builtins: ReadonlyArray<OfferedTool> = [read, write, bash]
+export const builtins: ReadonlyArray<OfferedTool> = [read, write, bash, readSkill]
 
 /** This machine's directories; says so where they are not contained against a race. */
 const directories = Layer.tap(NodeDirectory.layer(), (context) => {
@@ -66,6 +69,21 @@ export const configuration = (directory: string, flags?: Flags) =>
 
 const limits = Layer.effect(Limits.Limits, Effect.map(Configuration.Configuration, limitsOf))
 
+/** The skills of a session, which are found once it is known whether one of its tools delegates. */
+const skills = (hasAgents: Effect.Effect<boolean>) =>
+  Layer.unwrapEffect(
+    Effect.map(Configuration.Configuration, ({ values: { skills } }) =>
+      SkillCatalogue.layer({
+        maxSkills: skills.max_skills,
+        maxSkillBytes: skills.max_skill_bytes,
+        scanProjects: skills.scan_projects,
+        userDir: skills.user_dir,
+        projectDir: skills.project_dir,
+        hasAgents
+      })
+    )
+  )
+
 export interface SessionOptions {
   /** Relative to the current directory. */
   readonly workspace: string
@@ -77,9 +95,18 @@ export interface SessionOptions {
 export const session = (
   options: SessionOptions,
   tools: ReadonlyArray<OfferedTool>
-): Layer.Layer<ToolServices | ToolRegistry.ToolRegistry | Configuration.Configuration, Unusable> =>
-  ToolRegistry.layer(tools).pipe(
+): Layer.Layer<ToolServices | ToolRegistry.ToolRegistry | Configuration.Configuration, Unusable> => {
+  const hasAgents = Deferred.unsafeMake<boolean>(FiberId.none)
+  return ToolRegistry.layer(tools).pipe(
+    Layer.tap((context) => {
+      const { tools } = Context.get(context, ToolRegistry.ToolRegistry)
+      return Deferred.succeed(
+        hasAgents,
+        tools.some(({ risk }) => risk === "delegate")
+      )
+    }),
     Layer.mapError(({ message }) => new Unusable({ kind: "config", message })),
+    Layer.provideMerge(skills(Deferred.await(hasAgents))),
     Layer.provideMerge(limits),
     Layer.provideMerge(
       Layer.mergeAll(
@@ -92,3 +119,4 @@ export const session = (
     Layer.provideMerge(NodeHome.layer(Configuration.home(), Configuration.files())),
     Layer.provideMerge(configuration(options.workspace, options.flags))
   )
+}

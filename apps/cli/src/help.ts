@@ -9,6 +9,7 @@ Commands:
   call TOOL [INPUT]   make one call and print its answer, one line of JSON
   tools               list the tools
   session             serve calls over JSON lines on stdin and stdout
+  skills              list the skills, and what is wrong with the others
   config              show what is configured and where it comes from
   doctor              tell what this machine has and lacks
   completions SHELL   print a completion script for bash, zsh or fish
@@ -74,6 +75,22 @@ approval_resolved, started, progress, and completed, which carries the answer as
 At the end of the input the calls that wait are finished, and a question is denied.
 `
 
+const skills = `List every skill folder: offered, shadowed by another one of its name, or refused, and why.
+
+Usage: scv skills [OPTIONS]
+
+Options:
+  --json            print JSON, with all names, paths and roots
+  --workspace DIR   the directory to work in; default: the current one
+
+A skill is a folder with a SKILL.md that begins with a name and a description. Skills are looked for in the workspace's
+.scv/skills, in your own $SCV_HOME/skills, and, where an agent can be delegated to, in .agents/skills and .claude/skills
+of the workspace and of the folders in it. Where two have one name, the first wins.
+
+Try:
+  scv call read_skill '{"name":"NAME"}'
+`
+
 const config = `Show what is configured and where it comes from.
 
 Usage: scv config show [--json] [--workspace DIR]
@@ -103,7 +120,7 @@ Try:
   scv completions fish | source
 `
 
-const texts: Record<string, string> = { call, tools, session, config, doctor, completions }
+const texts: Record<string, string> = { call, tools, session, skills, config, doctor, completions }
 
 /** The help for a command, or the first page where there is no such command. */
 export const helpFor = (command: string | undefined): string =>

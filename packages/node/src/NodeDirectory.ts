@@ -5,10 +5,11 @@ import { Directory } from "@scv/core"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { attempt } from "./internal/attempt.ts"
-import { identityOf, infoOf, lookByDescriptor, lookByPath } from "./internal/file.ts"
+import { directoryIdentity, infoOf, lookByDescriptor, lookByPath } from "./internal/file.ts"
+import { list } from "./internal/listing.ts"
 import { read, sha256 } from "./internal/reading.ts"
 import * as Turns from "./internal/turns.ts"
-import { below, byDescriptor, byPath, O_PATH, type Root, walk } from "./internal/walk.ts"
+import { below, byDescriptor, byPath, O_PATH, type Root, walk, walkInto } from "./internal/walk.ts"
 import { type Base, target, write } from "./internal/writing.ts"
 
 type Containment = (typeof Directory.Directories.Service)["containment"]
@@ -28,8 +29,16 @@ const checkForm = ({ spellings }: Root<unknown>, asked: string): void => {
   throw refuse("invalid_input", `expected a path relative to the workspace: ${Directory.shown([inside || "."])}`)
 }
 
-const makeDirectory = <Held>(base: Base<Held>, identity: Directory.Identity, realPath: string): Directory.Directory => {
-  const { look, reach, root } = base
+/** What a directory needs besides being held. */
+type Means<Held> = Omit<Base<Held>, "root">
+
+/** A directory that is held, known by its own path and by the given spellings. Throws system errors. */
+const makeDirectory = <Held>(means: Means<Held>, held: Held, spellings: ReadonlyArray<string>): Directory.Directory => {
+  const { look, reach } = means
+  // The directory's own path, since a link in the one that was asked for may mean another directory by now.
+  const realPath = reach.pathOf(held)
+  const root: Root<Held> = { held, spellings: [...new Set([realPath, ...spellings.map(withoutTrailingSlash)])] }
+  const base: Base<Held> = { ...means, root }
 
   /** Checks the form of a path, then goes on. */
   const checked = <A>(
@@ -43,7 +52,7 @@ const makeDirectory = <Held>(base: Base<Held>, identity: Directory.Identity, rea
 
   return {
     path: realPath,
-    identity,
+    identity: directoryIdentity(reach, held),
     handle: attempt(realPath, () => {
       const at = reach.at(root.held, ".")
       // A deleted directory can still be entered by its descriptor, and has no links any more.
@@ -53,10 +62,33 @@ const makeDirectory = <Held>(base: Base<Held>, identity: Directory.Identity, rea
     file: (asked) =>
       attempt(asked, () => {
         checkForm(root, asked)
-        const found = walk(reach, root, asked, { last: (held, name) => look(reach.at(held, name), "read", asked) })
+        const found = walk(reach, root, asked, { last: (at, name) => look(reach.at(at, name), "read", asked) })
         return infoOf(found, found.value)
       }),
     sha256: (asked, expected) => checked(asked, sha256(reach, root, asked, expected)),
+    list: (asked, max) =>
+      attempt(asked, () => {
+        checkForm(root, asked)
+        return list(reach, root, asked, max)
+      }),
+    directory: (asked) =>
+      Effect.acquireRelease(
+        attempt(asked, () => {
+          checkForm(root, asked)
+          return walkInto(reach, root, asked)
+        }),
+        ({ value }) => Effect.sync(() => reach.release(value))
+      ).pipe(
+        Effect.flatMap(({ location, value }) =>
+          attempt(asked, () =>
+            makeDirectory(
+              means,
+              value,
+              root.spellings.map((spelling) => path.posix.join(spelling, location))
+            )
+          )
+        )
+      ),
     read: (asked, range) => checked(asked, read(reach, root, asked, range)),
     target: (asked, mode) =>
       attempt(asked, () => {
@@ -66,10 +98,6 @@ const makeDirectory = <Held>(base: Base<Held>, identity: Directory.Identity, rea
     write: (asked, request) => checked(asked, write(base, asked, request))
   }
 }
-
-const spellingsOf = (realPath: string, asked: string): ReadonlyArray<string> => [
-  ...new Set([realPath, withoutTrailingSlash(asked)])
-]
 
 const noDirectory = (error: Directory.DirectoryError): Directory.DirectoryError => {
   const detail = { not_found: "no such directory", not_a_directory: "is a file, not a directory" } as const
@@ -87,25 +115,17 @@ const openByDescriptor = (shared: Shared, asked: string) =>
     (fd) => Effect.sync(() => fs.closeSync(fd))
   ).pipe(
     Effect.flatMap((fd) =>
-      attempt(asked, () => {
-        // The descriptor's own path, since a link in the one that was asked for may mean another directory by now.
-        const realPath = fs.readlinkSync(`/proc/self/fd/${fd}`)
-        const root = { held: fd, spellings: spellingsOf(realPath, asked) }
-        const identity = identityOf(fs.fstatSync(fd, { bigint: true }))
-        return makeDirectory({ reach: byDescriptor, root, look: lookByDescriptor, ...shared }, identity, realPath)
-      })
+      attempt(asked, () => makeDirectory({ reach: byDescriptor, look: lookByDescriptor, ...shared }, fd, [asked]))
     )
   )
 
 const openByPath = (shared: Shared, asked: string) =>
   attempt(asked, () => {
     const realPath = fs.realpathSync.native(asked)
-    const stat = fs.statSync(realPath, { bigint: true })
-    if (!stat.isDirectory()) {
+    if (!fs.statSync(realPath).isDirectory()) {
       throw new Directory.DirectoryError({ kind: "not_a_directory", path: asked, detail: "" })
     }
-    const root = { held: realPath, spellings: spellingsOf(realPath, asked) }
-    return makeDirectory({ reach: byPath, root, look: lookByPath, ...shared }, identityOf(stat), realPath)
+    return makeDirectory({ reach: byPath, look: lookByPath, ...shared }, realPath, [asked])
   })
 
 /**
