@@ -22,6 +22,7 @@ import { config } from "./commands/config.ts"
 import { doctor } from "./commands/doctor.ts"
 import * as options from "./commands/options.ts"
 import { session } from "./commands/session.ts"
+import { skills } from "./commands/skills.ts"
 import { tools } from "./commands/tools.ts"
 import { refusal } from "./Envelope.ts"
 import { broken, ExitCode, interrupted, unusable } from "./ExitCode.ts"
@@ -120,6 +121,7 @@ export const run = (
         tools(offered),
         session(offered),
         agents,
+        skills(offered),
         config,
         doctor,
         completions(descriptor)

@@ -1,13 +1,32 @@
 /** The layers of a session on this machine. */
 import * as path from "node:path"
+import { SkillCatalogue } from "@scv/builtins"
 import { type Flags, limitsOf } from "@scv/config"
 import { type Directory, Limits, ToolRegistry, Workspace } from "@scv/core"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as FiberId from "effect/FiberId"
 import * as Layer from "effect/Layer"
 import * as Configuration from "./Configuration.ts"
 import * as Machine from "./Machine.ts"
 import type { OfferedTool, ToolServices } from "./Tools.ts"
 import { Unusable } from "./Unusable.ts"
+
+/** The skills of a session, which are found once it is known whether one of its tools delegates. */
+const skills = (hasAgents: Effect.Effect<boolean>) =>
+  Layer.unwrapEffect(
+    Effect.map(Configuration.Configuration, ({ values: { skills } }) =>
+      SkillCatalogue.layer({
+        maxSkills: skills.max_skills,
+        maxSkillBytes: skills.max_skill_bytes,
+        scanProjects: skills.scan_projects,
+        userDir: skills.user_dir,
+        projectDir: skills.project_dir,
+        hasAgents
+      })
+    )
+  )
 
 export interface Options {
   /** Relative to the current directory. */
@@ -46,13 +65,23 @@ export type Services = ToolServices | ToolRegistry.ToolRegistry | Configuration.
 export const layer = (
   options: Options,
   tools: ReadonlyArray<OfferedTool>
-): Layer.Layer<Services, Unusable, Machine.Machine> =>
-  ToolRegistry.layer(tools).pipe(
+): Layer.Layer<Services, Unusable, Machine.Machine> => {
+  const hasAgents = Deferred.unsafeMake<boolean>(FiberId.none)
+  return ToolRegistry.layer(tools).pipe(
+    Layer.tap((context) => {
+      const { tools } = Context.get(context, ToolRegistry.ToolRegistry)
+      return Deferred.succeed(
+        hasAgents,
+        tools.some(({ risk }) => risk === "delegate")
+      )
+    }),
     Layer.mapError(({ message }) => new Unusable({ kind: "config", message })),
+    Layer.provideMerge(skills(Deferred.await(hasAgents))),
     Layer.provideMerge(Layer.merge(limits, Configuration.agentSettings)),
     Layer.provideMerge(configuration(options)),
     Layer.provideMerge(Layer.context<Machine.Machine>())
   )
+}
 
 /** The same, with a machine of its own: for a process that has one session. */
 export const single = (options: Options, tools: ReadonlyArray<OfferedTool>): Layer.Layer<Services, Unusable> =>

@@ -16,6 +16,7 @@ const emptyWorkspace = Layer.succeed(Workspace.Workspace, {
   identity: { dev: "1", ino: "1" },
   handle: Effect.succeed("/workspace"),
   directory: notHere,
+  list: notHere,
   file: notHere,
   read: notHere,
   sha256: notHere,
