@@ -7,12 +7,10 @@ import * as ValidationError from "@effect/cli/ValidationError"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Terminal from "@effect/platform/Terminal"
-import { Display, suggestion } from "@scv/core"
-import * as Cause from "effect/Cause"
+import { suggestion } from "@scv/core"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Logger from "effect/Logger"
 import * as Ref from "effect/Ref"
 import { call } from "./commands/call.ts"
 import { completions } from "./commands/completions.ts"
@@ -22,7 +20,8 @@ import * as options from "./commands/options.ts"
 import { session } from "./commands/session.ts"
 import { tools } from "./commands/tools.ts"
 import { refusal } from "./Envelope.ts"
-import { broken, ExitCode, interrupted, unusable } from "./ExitCode.ts"
+import { ExitCode, unusable } from "./ExitCode.ts"
+import { complain, exitCodeOf } from "./Frame.ts"
 import { helpFor, helpTopic, isGroup } from "./help.ts"
 import type { Signals } from "./Signals.ts"
 import { Stdio } from "./Stdio.ts"
@@ -46,17 +45,6 @@ const withFaultsKept =
           })
       })
     )
-
-/** What is logged goes to stderr, and nothing of it can redraw the terminal. */
-const logger = (stdio: typeof Stdio.Service) =>
-  Logger.replace(
-    Logger.defaultLogger,
-    Logger.make(({ cause, message }) => {
-      const said = Array.isArray(message) ? message.map(String).join(" ") : String(message)
-      const why = Cause.isEmpty(cause) ? "" : `\n${Cause.pretty(cause)}`
-      Effect.runFork(stdio.err(`scv: ${Display.lines(said + why)}\n`))
-    })
-  )
 
 // No option of ours reads files or asks questions, so the library gets a machine that has neither.
 const machine = Layer.mergeAll(
@@ -96,7 +84,6 @@ export const run = (
 ): Effect.Effect<number, never, Stdio | Signals> =>
   Effect.gen(function* () {
     const stdio = yield* Stdio
-    const exitCode = yield* Ref.make(0)
     const faults: Array<string> = []
 
     function descriptor(): CommandDescriptor.Command<unknown> {
@@ -117,7 +104,6 @@ export const run = (
     )
     const execute = Command.run(root, { name: "scv", version, executable: "scv", summary: Span.empty })
 
-    const complain = (message: string) => stdio.err(`scv: ${Display.bounded(message, 2000)}\n`)
     const refuse = (message: string) =>
       Effect.gen(function* () {
         yield* complain(`${message}; see scv ${helpTopic(argv[2])}--help`)
@@ -135,20 +121,12 @@ export const run = (
     const unknown = unknownOption(argv.slice(2))
     if (unknown !== undefined) return yield* refuse(unknown)
     return yield* execute(argv).pipe(
-      Effect.zipRight(Ref.get(exitCode)),
-      Effect.catchAll((error) => {
-        if (ValidationError.isValidationError(error)) return refuse(faults.join("; "))
-        return Effect.as(complain(error.message), unusable)
-      }),
-      Effect.catchAllCause((cause) =>
-        Cause.isInterruptedOnly(cause)
-          ? Effect.succeed(interrupted)
-          : Effect.as(Effect.logError("a fault of scv itself", cause), broken)
+      Effect.catchIf(ValidationError.isValidationError, () =>
+        Effect.flatMap(refuse(faults.join("; ")), (code) => Effect.flatMap(ExitCode, Ref.set(code)))
       ),
       withFaultsKept(stdio, faults),
-      Effect.provideService(ExitCode, exitCode),
       Effect.provide(machine),
-      Effect.provide(logger(stdio)),
-      Effect.provideService(CliConfig.CliConfig, CliConfig.make({ showBuiltIns: false, showTypes: false }))
+      Effect.provideService(CliConfig.CliConfig, CliConfig.make({ showBuiltIns: false, showTypes: false })),
+      exitCodeOf
     )
   })
