@@ -35,7 +35,7 @@ export interface Running {
   readonly write: (text: string | Uint8Array) => void
   readonly end: () => void
   readonly kill: (signal: NodeJS.Signals) => void
-  /** Waits until stdout holds a text. */
+  /** Waits until one of the streams holds a text. A program that ends without having said it is a defect. */
   readonly until: (text: string) => Effect.Effect<void>
   readonly ended: Effect.Effect<Ended>
 }
@@ -61,9 +61,14 @@ const start = (argv: ReadonlyArray<string>, cwd: string, env: Environment): Runn
     })
   }
   child.stdin.on("error", () => {})
+  let hasEnded = false
   const ended = new Promise<Ended>((resolve, reject) => {
     child.on("error", reject)
-    child.on("close", (code, signal) => resolve({ code, signal, ...output }))
+    child.on("close", (code, signal) => {
+      hasEnded = true
+      resolve({ code, signal, ...output })
+      for (const waiter of waiters) waiter()
+    })
   })
   return {
     pid: child.pid ?? 0,
@@ -79,9 +84,11 @@ const start = (argv: ReadonlyArray<string>, cwd: string, env: Environment): Runn
     until: (text) =>
       Effect.async<void>((resume) => {
         const look = () => {
-          if (!(output.stdout + output.stderr).includes(text)) return
+          const said = output.stdout + output.stderr
+          const isSaid = said.includes(text)
+          if (!isSaid && !hasEnded) return
           waiters.delete(look)
-          resume(Effect.void)
+          resume(isSaid ? Effect.void : Effect.dieMessage(`ended without ${text}; said last: ${said.slice(-200)}`))
         }
         waiters.add(look)
         look()
@@ -100,6 +107,16 @@ export const startProgram = (
     Effect.sync(() => start(argv, cwd, env)),
     (running) => Effect.sync(() => running.kill("SIGKILL"))
   )
+
+/**
+ * Starts a program on a pseudo-terminal of its own, which `script` of util-linux makes. It ends with the code of the
+ * program. The shell in between becomes the program: one that stays would get the terminal's signals as well, and
+ * whether it outlives them is different from shell to shell.
+ */
+export const startOnTerminal = (argv: ReadonlyArray<string>, cwd: string, env: Environment = {}) => {
+  const quoted = argv.map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
+  return startProgram(["script", "-qec", `exec ${quoted.join(" ")}`, "/dev/null"], cwd, { ...env, SHELL: "/bin/sh" })
+}
 
 /** Starts the built command. */
 export const startScv = (args: ReadonlyArray<string>, cwd: string, env?: Environment) =>
