@@ -15,6 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Ref from "effect/Ref"
+import { audit } from "./commands/audit.ts"
 import { call } from "./commands/call.ts"
 import { completions } from "./commands/completions.ts"
 import { config } from "./commands/config.ts"
@@ -110,6 +111,7 @@ export const run = (
         call(offered),
         tools(offered),
         session(offered),
+        audit,
         config,
         doctor,
         completions(descriptor)
