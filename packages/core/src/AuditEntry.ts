@@ -88,16 +88,23 @@ const parseWhole = (text: string): AuditEntry | undefined => {
   }
 }
 
-/** How every line begins. Within one it cannot come again and still be the beginning of JSON that ends with the line. */
+/** How every line begins. A plan may hold the same, but that is no JSON up to the end of the line. */
 const beginning = `{"v":${version},"entry":`
+
+/** How many beginnings are tried in a broken line. */
+const maxTries = 64
 
 /**
  * The entry on a line, without its end. A write that a full disk cut short may have left its beginning in front of a
  * later entry: that one is found, and `isTorn` says that something else was lost. No entry where there is none.
  */
 export const parse = (text: string): { readonly entry: AuditEntry | undefined; readonly isTorn: boolean } => {
-  const entry = parseWhole(text)
+  let entry = parseWhole(text)
   if (entry !== undefined) return { entry, isTorn: false }
-  const last = text.lastIndexOf(beginning)
-  return { entry: last > 0 ? parseWhole(text.slice(last)) : undefined, isTorn: true }
+  let at = text.indexOf(beginning, 1)
+  for (let tries = 0; at !== -1 && entry === undefined && tries < maxTries; tries++) {
+    entry = parseWhole(text.slice(at))
+    at = text.indexOf(beginning, at + 1)
+  }
+  return { entry, isTorn: true }
 }
