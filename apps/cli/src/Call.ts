@@ -63,7 +63,11 @@ export const make = (given: Given, tools: ReadonlyArray<OfferedTool>) =>
     const text = given.input === "-" ? yield* readAll : given.input
     const parsed = yield* parse(text)
     const { values } = yield* Configuration.Configuration
-    const session = yield* Session.make({ policy: values.tools.approval_policy, assumeYes: given.yes })
+    const session = yield* Session.make({
+      surface: "scv call",
+      policy: values.tools.approval_policy,
+      assumeYes: given.yes
+    })
     yield* watch(session)
     const { id, result } = yield* Effect.orDie(session.submit({ tool: given.tool, input: parsed }))
     yield* answer(yield* signals.handledBy(Effect.asVoid(session.cancel(id)))(result))

@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import { agents } from "./commands/agents.ts"
+import { audit } from "./commands/audit.ts"
 import { call } from "./commands/call.ts"
 import { completions } from "./commands/completions.ts"
 import { config } from "./commands/config.ts"
@@ -109,6 +110,7 @@ export const run = (
         session(offered),
         agents,
         skills(offered),
+        audit,
         config,
         doctor,
         completions(descriptor)

@@ -1,5 +1,5 @@
 /** The command for what most runs of it are: one call, without what only other commands need. */
-import { builtins, builtins } from "@scv/runtime"
+import { builtins } from "@scv/runtime"
 import * as Call from "./Call.ts"
 import * as CallArguments from "./CallArguments.ts"
 import { exitCodeOf } from "./Frame.ts"

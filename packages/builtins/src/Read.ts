@@ -1,5 +1,17 @@
 /** The tool `read`. Source: spec, "`read`"; design, "Small decisions". */
-import { Digest, Directory, Display, Home, InputSchema, Limits, Tool, ToolError, Utf8, Workspace } from "@scv/core"
+import {
+  Digest,
+  Directory,
+  Display,
+  Home,
+  InputSchema,
+  Limits,
+  Recorded,
+  Tool,
+  ToolError,
+  Utf8,
+  Workspace
+} from "@scv/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { isSecretLike } from "./SecretLike.ts"
@@ -27,14 +39,14 @@ const Plan = Schema.Struct({
 type Plan = typeof Plan.Type
 
 const Output = Schema.Struct({
-  path: Schema.String,
+  path: Recorded.whole(Schema.String),
   content: Schema.String,
   offset: Schema.Number.annotations({ description: "Bytes before the selection." }),
   bytes: Schema.Number.annotations({ description: "Bytes of the selection." }),
   total_bytes: Schema.Number.annotations({ description: "Bytes of the whole file." }),
   truncated: Schema.Boolean.annotations({ description: "Whether bytes follow the selection." }),
   sha256: Schema.optionalWith(
-    Schema.String.annotations({ description: "Of the whole file, where the selection covers it all." }),
+    Recorded.whole(Schema.String).annotations({ description: "Of the whole file, where the selection covers it all." }),
     { exact: true }
   )
 })

@@ -2,7 +2,8 @@
 import * as path from "node:path"
 import { SkillCatalogue } from "@scv/builtins"
 import { type Flags, limitsOf } from "@scv/config"
-import { type Directory, Limits, ToolRegistry, Workspace } from "@scv/core"
+import { AuditLog, type Directory, Limits, ToolRegistry, Workspace } from "@scv/core"
+import { NodeAuditLog } from "@scv/node"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -58,8 +59,22 @@ export const configuration = (
 
 const limits = Layer.effect(Limits.Limits, Effect.map(Configuration.Configuration, limitsOf))
 
+const auditLog = Layer.effect(
+  AuditLog.AuditLog,
+  Effect.gen(function* () {
+    const { log } = yield* NodeAuditLog.AuditFiles
+    const { audit } = (yield* Configuration.Configuration).values
+    return log({ maxBytes: audit.max_bytes, keepDays: audit.keep_days })
+  })
+)
+
 /** What a session needs besides an approver. */
-export type Services = ToolServices | ToolRegistry.ToolRegistry | Configuration.Configuration | Machine.Machine
+export type Services =
+  | ToolServices
+  | AuditLog.AuditLog
+  | ToolRegistry.ToolRegistry
+  | Configuration.Configuration
+  | Machine.Machine
 
 /** All of them on a machine. Fails where the flags, the configuration or the workspace are no good. */
 export const layer = (
@@ -78,6 +93,7 @@ export const layer = (
     Layer.mapError(({ message }) => new Unusable({ kind: "config", message })),
     Layer.provideMerge(skills(Deferred.await(hasAgents))),
     Layer.provideMerge(Layer.merge(limits, Configuration.agentSettings)),
+    Layer.provideMerge(auditLog),
     Layer.provideMerge(configuration(options)),
     Layer.provideMerge(Layer.context<Machine.Machine>())
   )
