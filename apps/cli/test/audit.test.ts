@@ -97,7 +97,10 @@ describe("scv audit", options, () => {
       const [written, , read, shown] = yield* records()
       const { sha256 } = (read?.result ?? {}) as { sha256?: string }
       assert.match(sha256 ?? "", /^[0-9a-f]{64}$/)
-      assert.deepStrictEqual((written?.plan as { content: unknown } | undefined)?.content, { bytes: secret.length, sha256 })
+      assert.deepStrictEqual((written?.plan as { content: unknown } | undefined)?.content, {
+        bytes: secret.length,
+        sha256
+      })
       assert.deepInclude(written?.result as object, { path: "new", bytes: secret.length, sha256 })
       assert.deepInclude(read?.result as object, { content: { bytes: secret.length } })
       assert.deepInclude(shown?.result as object, { output: { bytes: secret.length }, output_bytes: secret.length })
