@@ -97,10 +97,8 @@ describe("scv audit", options, () => {
       const [written, , read, shown] = yield* records()
       const { sha256 } = (read?.result ?? {}) as { sha256?: string }
       assert.match(sha256 ?? "", /^[0-9a-f]{64}$/)
-      assert.deepStrictEqual((written?.plan as { content: unknown } | undefined)?.content, {
-        bytes: secret.length,
-        sha256
-      })
+      const { plan } = written ?? {}
+      assert.deepStrictEqual((plan as { content: unknown }).content, { bytes: secret.length, sha256 })
       assert.deepInclude(written?.result as object, { path: "new", bytes: secret.length, sha256 })
       assert.deepInclude(read?.result as object, { content: { bytes: secret.length } })
       assert.deepInclude(shown?.result as object, { output: { bytes: secret.length }, output_bytes: secret.length })
@@ -126,8 +124,9 @@ describe("scv audit", options, () => {
       const { stdout } = yield* runInProcess(["audit", "--json", "--tool", "keep"], builtins)
       assert.notInclude(stdout, secret)
       const [record] = linesOf({ stdout })
-      assert.lengthOf((record?.plan as { words: ReadonlyArray<unknown> } | undefined)?.words ?? [], 1)
-      assert.deepStrictEqual(record?.result, { word: { bytes: secret.length } })
+      const { plan, result } = record ?? {}
+      assert.lengthOf((plan as { words: ReadonlyArray<unknown> }).words, 1)
+      assert.deepStrictEqual(result, { word: { bytes: secret.length } })
     })
   )
 

@@ -78,11 +78,10 @@ export const maxLine = 2 * 1024 * 1024
 /** An entry as a line of the log, its end included: whatever texts it holds, they make no second line. */
 export const line = (entry: AuditEntry): string => `${Display.json(JSON.stringify(entry))}\n`
 
-const decode = Schema.decodeUnknownEither(AuditEntry)
-
 const parseWhole = (text: string): AuditEntry | undefined => {
   try {
-    return Either.getOrUndefined(decode(JSON.parse(text)))
+    // Made here, once: who only writes does not pay for it.
+    return Either.getOrUndefined(Schema.decodeUnknownEither(AuditEntry)(JSON.parse(text)))
   } catch {
     return undefined
   }
