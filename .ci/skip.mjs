@@ -18,8 +18,7 @@ const reasons = (testCase) => {
     ...[...called, ...named].filter((name) => !tools.has(name) && name !== "reed" && name !== "nope"),
     ...run.filter((name) => !commands.has(name)).map((name) => `scv ${name}`),
     ...(text.includes("config.toml") && !commands.has("config") ? ["configuration"] : []),
-    // Skills of projects are offered where an agent can be delegated to.
-    ...(["tools-schemas", "skill-of-projects"].includes(testCase.id) && tools.size < 7 ? ["all seven tools"] : [])
+    ...(testCase.id === "tools-schemas" && tools.size < 7 ? ["all seven tools"] : [])
   ]
 }
 
