@@ -140,12 +140,12 @@ describe.each(containments)("read_skill, %s", (containment) => {
         ],
         [
           "the file, for one of the root that is no skill",
-          () => (
-            rm(at),
-            fs.mkdirSync(at),
-            fs.writeFileSync(`${at}/../notes`, "SECRET"),
+          () => {
+            rm(at)
+            fs.mkdirSync(at)
+            fs.writeFileSync(`${at}/../notes`, "SECRET")
             fs.symlinkSync("../notes", `${at}/SKILL.md`)
-          ),
+          },
           { status: "failed", kind: "changed" }
         ],
         [
@@ -155,9 +155,10 @@ describe.each(containments)("read_skill, %s", (containment) => {
         ],
         [
           "the root, for a link to outside",
-          () => (
-            rm(place.at("ws/.agents/skills")), fs.symlinkSync(place.at("outside/skills"), place.at("ws/.agents/skills"))
-          ),
+          () => {
+            rm(place.at("ws/.agents/skills"))
+            fs.symlinkSync(place.at("outside/skills"), place.at("ws/.agents/skills"))
+          },
           { status: "invalid", kind: "outside_workspace" }
         ],
         [
