@@ -1,4 +1,5 @@
 import * as fs from "node:fs"
+import * as Module from "node:module"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
@@ -155,23 +156,22 @@ interface Coverage {
   }>
 }
 
-const bundle = fileURLToPath(new URL("../dist/scv.bundle.cjs", import.meta.url))
-
-/** Whether a run of the command ran the code around a text of the bundle, as V8 saw it. */
+/** Whether a run of the command ran the code around a text of its bundles, as V8 saw it. */
 const hasRun = (text: string, folder: string): boolean => {
   const [file = ""] = fs.readdirSync(folder)
   const { result }: Coverage = JSON.parse(fs.readFileSync(path.join(folder, file), "utf8"))
-  const script = result.find(({ url }) => url.endsWith("scv.bundle.cjs"))
-  if (script === undefined) throw new Error("the bundle is not in the coverage")
-  // Offsets count the wrapper of a CommonJS module, which ends before the bundle begins.
-  const source = `(function (exports, require, module, __filename, __dirname) { ${fs.readFileSync(bundle, "latin1")}`
-  const at = source.indexOf(text)
-  if (at === -1) throw new Error("the text is not in the bundle")
-  const around = script.functions
-    .flatMap(({ ranges }) => ranges)
-    .filter(({ endOffset, startOffset }) => startOffset <= at && at < endOffset)
-    .sort((a, b) => a.endOffset - a.startOffset - (b.endOffset - b.startOffset))
-  return (around[0]?.count ?? 0) > 0
+  const scripts = result.filter(({ url }) => url.endsWith(".bundle.cjs"))
+  if (scripts.length === 0) throw new Error("no bundle is in the coverage")
+  return scripts.some(({ functions, url }) => {
+    // The offsets are those in the wrapped module.
+    const at = Module.wrap(fs.readFileSync(fileURLToPath(url), "latin1")).indexOf(text)
+    if (at === -1) throw new Error("the text is not in the bundle")
+    const [innermost] = functions
+      .flatMap(({ ranges }) => ranges)
+      .filter(({ endOffset, startOffset }) => startOffset <= at && at < endOffset)
+      .sort((a, b) => a.endOffset - a.startOffset - (b.endOffset - b.startOffset))
+    return (innermost?.count ?? 0) > 0
+  })
 }
 
 describe("a call that reads no skill", () => {
