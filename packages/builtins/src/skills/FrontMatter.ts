@@ -1,6 +1,6 @@
 /**
  * The front matter of a `SKILL.md`: YAML between two lines of `---` at its start. It may come from anybody's repository,
- * so it is bounded in size and depth, has no aliases, and nothing of it but two texts is looked at. Source: the Agent
+ * so it is bounded in size and depth, and nothing of it but two texts is looked at. Source: the Agent
  * Skills specification, "`SKILL.md` format".
  */
 import { Display, Utf8 } from "@scv/core"
@@ -63,11 +63,57 @@ const quoted = (value: string): string => {
   return `'${line.replaceAll("'", "''")}'`
 }
 
-/** Quotes plain values that hold `: `, which YAML takes for a map within the value and whoever wrote it did not. */
-const quoteColons = (yaml: string): string =>
+/**
+ * Quotes plain values that hold `: `, which YAML takes for a map within the value and whoever wrote it did not. A value
+ * that holds ` #` as well, which YAML takes for a comment, is only quoted where nothing else can be made of it.
+ */
+const quoteColons = (yaml: string, withHashes: boolean): string =>
   yaml.replace(plainEntry, (entry, key: string, value: string) =>
-    /:(?:\s|$)/.test(value) ? `${key} ${quoted(value)}` : entry
+    /:(?:\s|$)/.test(value) && (withHashes || !/\s#/.test(value)) ? `${key} ${quoted(value)}` : entry
   )
+
+/** The values of `name` and `description`, and which keys there are twice. */
+interface Fields {
+  readonly values: ReadonlyMap<string, unknown>
+  readonly repeated: ReadonlySet<string>
+}
+
+/**
+ * The keys of a document with their values: a text as it was written, whatever type YAML would give it, else `[]` for a
+ * list, `{}` for a map and null for an alias. Nothing is built of what is in lists and maps. Throws YAMLException.
+ */
+const fieldsOf = (yaml: string, { EVENT_ID, getScalarValue, parseEvents }: Yaml): Fields | undefined => {
+  const [document, root, ...events] = parseEvents(yaml, { maxDepth })
+  if (document === undefined || root?.type !== EVENT_ID.MAPPING) return undefined
+  const values = new Map<string, unknown>()
+  const repeated = new Set<string>()
+  let depth = 1
+  let isKey = true
+  let key: string | undefined
+  for (const event of events) {
+    if (event.type === EVENT_ID.DOCUMENT) return undefined
+    if (event.type === EVENT_ID.POP) {
+      depth--
+      continue
+    }
+    if (depth === 1) {
+      const value =
+        event.type === EVENT_ID.SCALAR
+          ? getScalarValue(yaml, event)
+          : event.type === EVENT_ID.SEQUENCE
+            ? []
+            : event.type === EVENT_ID.MAPPING
+              ? {}
+              : null
+      if (isKey) key = typeof value === "string" ? value : undefined
+      else if (key !== undefined && values.has(key)) repeated.add(key)
+      else if (key !== undefined) values.set(key, value)
+      isKey = !isKey
+    }
+    if (event.type === EVENT_ID.SEQUENCE || event.type === EVENT_ID.MAPPING) depth++
+  }
+  return { values, repeated }
+}
 
 const whyNot = (error: unknown, { YAMLException }: Yaml): string => {
   if (!(error instanceof YAMLException)) return "the front matter of SKILL.md cannot be read as YAML"
@@ -76,34 +122,44 @@ const whyNot = (error: unknown, { YAMLException }: Yaml): string => {
   return Display.bounded(`the front matter of SKILL.md is not YAML${line}: ${error.reason}`, 300)
 }
 
-const parse = (yaml: string, library: Yaml): Either.Either<unknown, string> => {
-  const load = (text: string) =>
-    Either.try({
-      // In this schema every scalar is a text, as it was written.
-      try: () => library.load(text, { schema: library.FAILSAFE_SCHEMA, maxDepth, maxAliases: 0 }),
-      catch: (error) => error
-    })
-  return load(yaml).pipe(
-    Either.orElse((error) => Either.mapLeft(load(quoteColons(yaml)), () => whyNot(error, library)))
+const parse = (yaml: string, library: Yaml): Either.Either<Fields | undefined, string> => {
+  const read = (text: string) => Either.try({ try: () => fieldsOf(text, library), catch: (error) => error })
+  // No YAML means anything else once it is quoted like this, and to fail first takes long.
+  const quoted = quoteColons(yaml, false)
+  if (quoted !== yaml) {
+    const found = read(quoted)
+    if (Either.isRight(found)) return Either.right(found.right)
+  }
+  return Either.orElse(read(yaml), (error) =>
+    Either.mapLeft(read(quoteColons(yaml, true)), () => whyNot(error, library))
   )
 }
 
-const field = (value: object, name: string): unknown =>
-  Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined
+const metadataOf = (fields: Fields | undefined, folder: string): Either.Either<FrontMatter, string> => {
+  if (fields === undefined) {
+    return Either.left("the front matter of SKILL.md has no keys: expected name and description")
+  }
+  const twice = ["name", "description"].find((key) => fields.repeated.has(key))
+  if (twice !== undefined) return Either.left(`the front matter of SKILL.md has \`${twice}\` twice`)
+  const name = fields.values.get("name")
+  const description = fields.values.get("description")
+  const fault = nameFault(name, folder) ?? descriptionFault(description)
+  return fault === undefined
+    ? Either.right({
+        name: String(name),
+        description: String(description)
+          .trim()
+          .replace(/\s*[\r\n]+\s*/g, " ")
+      })
+    : Either.left(fault)
+}
 
 /** Loads the YAML library, which costs nothing where no skill is looked at. */
 export const reader: Effect.Effect<Reader> = Effect.map(
   Effect.promise(() => import("js-yaml")),
   (library) => (folder, start, isWhole) =>
-    Either.gen(function* () {
-      const value = yield* parse(yield* extract(start, isWhole), library)
-      if (typeof value !== "object" || value === null || Array.isArray(value)) {
-        return yield* Either.left("the front matter of SKILL.md has no keys: expected name and description")
-      }
-      const name = field(value, "name")
-      const description = field(value, "description")
-      const fault = nameFault(name, folder) ?? descriptionFault(description)
-      if (fault !== undefined) return yield* Either.left(fault)
-      return { name: name as string, description: (description as string).trim().replace(/\s*[\r\n]+\s*/g, " ") }
-    })
+    extract(start, isWhole).pipe(
+      Either.flatMap((yaml) => parse(yaml, library)),
+      Either.flatMap((fields) => metadataOf(fields, folder))
+    )
 )

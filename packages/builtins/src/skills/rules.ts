@@ -5,9 +5,9 @@ const maxName = 64
 
 const maxDescription = 1024
 
-const article = (value: unknown): string => {
+const typeOf = (value: unknown): string => {
   if (Array.isArray(value)) return "a list"
-  return typeof value === "object" && value !== null ? "a map" : "another value"
+  return value === null ? "an alias" : "a map"
 }
 
 const shown = (name: string): string => Display.bounded(JSON.stringify(name), 80)
@@ -15,7 +15,7 @@ const shown = (name: string): string => Display.bounded(JSON.stringify(name), 80
 /** Why a value of `name` is no name of a skill in a folder, or undefined where it is one. */
 export const nameFault = (name: unknown, folder: string): string | undefined => {
   if (name === undefined) return "`name` is missing in the front matter of SKILL.md"
-  if (typeof name !== "string") return `\`name\`: expected text, got ${article(name)}`
+  if (typeof name !== "string") return `\`name\`: expected text, got ${typeOf(name)}`
   if (name === "") return "`name` is empty"
   if (name.length > maxName) return `\`name\`: expected at most ${maxName} characters, got ${name.length}`
   if (!/^[a-z0-9-]+$/.test(name)) return `\`name\`: expected lower-case letters, digits and hyphens, got ${shown(name)}`
@@ -26,7 +26,7 @@ export const nameFault = (name: unknown, folder: string): string | undefined => 
 /** Why a value of `description` is none, or undefined where it is one. */
 export const descriptionFault = (description: unknown): string | undefined => {
   if (description === undefined) return "`description` is missing in the front matter of SKILL.md"
-  if (typeof description !== "string") return `\`description\`: expected text, got ${article(description)}`
+  if (typeof description !== "string") return `\`description\`: expected text, got ${typeOf(description)}`
   const characters = Array.from(description.trim()).length
   if (characters === 0) return "`description` is empty"
   return characters > maxDescription
