@@ -56,12 +56,32 @@ const toDirectory = <Held>({ reach }: Base<Held>, asked: string): Steps<Held, He
   }
 })
 
+/** Where an absolute path leads, all links followed; undefined where it leads to nothing. */
+const realPathOf = (absolute: string): string | undefined => {
+  try {
+    return fs.realpathSync.native(absolute)
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * A path to a directory, which may be absolute, as a relative one. Whatever the spelling says, the system says where it
+ * leads; the walk that follows trusts neither.
+ */
+const relativeToDirectory = (root: Root<unknown>, realPath: string, asked: string): string => {
+  if (!asked.startsWith("/") || asked.includes("\0")) return relativeTo(root, asked)
+  const real = realPathOf(asked)
+  const inside = real === undefined ? undefined : below(realPath, real)
+  return inside === undefined ? relativeTo(root, asked) : inside || "."
+}
+
 const makeDirectory = <Held>(base: Base<Held>, identity: Directory.Identity, realPath: string): Directory.Directory => {
   const { look, reach, root } = base
 
   const directory = (asked: string): Effect.Effect<Directory.Directory, Directory.DirectoryError, Scope.Scope> =>
     Effect.acquireRelease(
-      attempt(asked, () => walk(reach, root, relativeTo(root, asked), toDirectory(base, asked))),
+      attempt(asked, () => walk(reach, root, relativeToDirectory(root, realPath, asked), toDirectory(base, asked))),
       ({ value }) => Effect.sync(() => reach.release(value))
     ).pipe(
       Effect.flatMap(({ location, value }) =>
