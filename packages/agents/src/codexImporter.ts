@@ -149,6 +149,7 @@ const copy = (from: string, to: string) =>
       ...(credential.kind === "key" ? { "auth.json": Utf8.encode(credential.text) } : {})
     })
     const isKeyThere = credential.kind === "key"
+    const isOldThere = !isKeyThere && (yield* Effect.isSuccess(target.file("auth.json")))
     const why = {
       "sign-in": "auth.json was not copied: its sign-in to ChatGPT must stay in one home; use: scv agents login codex",
       nothing: "auth.json was not copied: it holds no API key"
@@ -160,7 +161,8 @@ const copy = (from: string, to: string) =>
       ],
       notes: [
         ...(config === undefined ? ["there is no config.toml to copy"] : warningsOf(config)),
-        ...(isKeyThere || authText === undefined ? [] : [why[credential.kind]])
+        ...(isKeyThere || authText === undefined ? [] : [why[credential.kind]]),
+        ...(isOldThere ? ["Codex keeps the auth.json that it has here; to remove it: scv agents logout codex"] : [])
       ]
     } satisfies ImportReport
   }).pipe(Effect.scoped)

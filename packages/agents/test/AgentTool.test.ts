@@ -13,8 +13,7 @@ const printsArguments = `printf '%s\\0' "$@" > "$WORLD/arguments"; echo >> "$WOR
 const argumentsOf = ({ at }: World): ReadonlyArray<string> =>
   fs.readFileSync(at("arguments"), "utf8").split("\0").slice(0, -1)
 
-const runsOf = ({ at }: World): number =>
-  fs.existsSync(at("runs")) ? fs.readFileSync(at("runs"), "utf8").length : 0
+const runsOf = ({ at }: World): number => (fs.existsSync(at("runs")) ? fs.readFileSync(at("runs"), "utf8").length : 0)
 
 const answer = (world: World, decision: "approve" | "deny") =>
   Effect.flatMap(world.question, ({ approval_id }) => world.session.answer(approval_id, { decision, by: "test" }))
@@ -27,7 +26,7 @@ describe("the arguments", () => {
         "a b",
         " leading and trailing ",
         "\ttab\n\nlines\n",
-        "it's \"quoted\" `id` $(id) ${HOME} $HOME \\ \\n",
+        `it's "quoted" \`id\` $(id) \${HOME} $HOME \\ \\n`,
         "* ? [a-z] {a,b} ~ ~root # ! !! | & && ; < > >> << EOF",
         "{model} {effort} {prompt} %s %d $& $1",
         "--",
@@ -427,7 +426,8 @@ describe("the private world", () => {
       const outer = Object.fromEntries([...removed, ...replaced].map((name) => [name, "of the server"]))
       const world = yield* makeWorld({
         environment: { ...outer, ...kept, SCV_DELEGATION_DEPTH: "0" },
-        fake: 'cat /proc/$$/environ > "$WORLD/environment"; for d in $HOME $XDG_CONFIG_HOME $XDG_DATA_HOME ' +
+        fake:
+          'cat /proc/$$/environ > "$WORLD/environment"; for d in $HOME $XDG_CONFIG_HOME $XDG_DATA_HOME ' +
           "$XDG_STATE_HOME $XDG_CACHE_HOME $TMPDIR $CODEX_HOME $PI_CODING_AGENT_DIR; do stat -c '%a %F' $d; done"
       })
       for (const { name } of agents) {

@@ -9,7 +9,7 @@ import { attempt } from "./internal/attempt.ts"
 import { identityOf, infoOf, lookByDescriptor, lookByPath } from "./internal/file.ts"
 import { read, sha256 } from "./internal/reading.ts"
 import * as Turns from "./internal/turns.ts"
-import { below, byDescriptor, byPath, isLink, O_PATH, type Root, type Steps, walk } from "./internal/walk.ts"
+import { below, byDescriptor, byPath, fromRoot, isLink, O_PATH, type Root, type Steps, walk } from "./internal/walk.ts"
 import { type Base, target, write } from "./internal/writing.ts"
 
 type Containment = (typeof Directory.Directories.Service)["containment"]
@@ -19,23 +19,26 @@ const withoutTrailingSlash = (absolute: string): string => absolute.replace(/(?<
 const refusal = (asked: string) => (kind: "invalid_input" | "outside_workspace", detail: string) =>
   new Directory.DirectoryError({ kind, path: asked, detail })
 
-/** A path that may be absolute, as a relative one. Refuses what is no path or lies elsewhere, before anything is touched. */
-const relativeTo = ({ spellings }: Root<unknown>, asked: string): string => {
-  const refuse = refusal(asked)
-  if (asked === "") throw refuse("invalid_input", "expected a path, got nothing")
-  if (asked.includes("\0")) throw refuse("invalid_input", "expected a path without NUL")
-  if (!asked.startsWith("/")) return asked
-  const normal = withoutTrailingSlash(path.posix.normalize(asked))
-  const inside = spellings.map((spelling) => below(spelling, normal)).find((rest) => rest !== undefined)
-  if (inside === undefined) throw refuse("outside_workspace", "is outside of the workspace; give a path inside it")
-  return inside || "."
+/** Refuses what is no path. */
+const checkPath = (asked: string): void => {
+  if (asked === "") throw refusal(asked)("invalid_input", "expected a path, got nothing")
+  if (asked.includes("\0")) throw refusal(asked)("invalid_input", "expected a path without NUL")
 }
 
-/** Refuses what can be no relative path. */
-const checkForm = (root: Root<unknown>, asked: string): void => {
-  const relative = relativeTo(root, asked)
+const outside = (asked: string) =>
+  refusal(asked)("outside_workspace", "is outside of the workspace; give a path inside it")
+
+/** Refuses what can be no relative path, before anything is touched. */
+const checkForm = ({ spellings }: Root<unknown>, asked: string): void => {
+  checkPath(asked)
   if (!asked.startsWith("/")) return
-  throw refusal(asked)("invalid_input", `expected a path relative to the workspace: ${Directory.shown([relative])}`)
+  const normal = withoutTrailingSlash(path.posix.normalize(asked))
+  const inside = spellings.map((spelling) => below(spelling, normal)).find((rest) => rest !== undefined)
+  if (inside === undefined) throw outside(asked)
+  throw refusal(asked)(
+    "invalid_input",
+    `expected a path relative to the workspace: ${Directory.shown([inside || "."])}`
+  )
 }
 
 const noDirectory = (error: Directory.DirectoryError): Directory.DirectoryError => {
@@ -66,14 +69,16 @@ const realPathOf = (absolute: string): string | undefined => {
 }
 
 /**
- * A path to a directory, which may be absolute, as a relative one. Whatever the spelling says, the system says where it
- * leads; the walk that follows trusts neither.
+ * A path to a directory, which may be absolute, as a relative one. An absolute one is wherever the system says that it
+ * leads; the walk that follows trusts neither the system nor the spelling.
  */
-const relativeToDirectory = (root: Root<unknown>, realPath: string, asked: string): string => {
-  if (!asked.startsWith("/") || asked.includes("\0")) return relativeTo(root, asked)
+const relativeTo = (root: Root<unknown>, realPath: string, asked: string): string => {
+  checkPath(asked)
+  if (!asked.startsWith("/")) return asked
   const real = realPathOf(asked)
-  const inside = real === undefined ? undefined : below(realPath, real)
-  return inside === undefined ? relativeTo(root, asked) : inside || "."
+  const inside = (real === undefined ? undefined : below(realPath, real)) ?? fromRoot(root, asked)
+  if (inside === undefined) throw outside(asked)
+  return inside || "."
 }
 
 const makeDirectory = <Held>(base: Base<Held>, identity: Directory.Identity, realPath: string): Directory.Directory => {
@@ -81,7 +86,7 @@ const makeDirectory = <Held>(base: Base<Held>, identity: Directory.Identity, rea
 
   const directory = (asked: string): Effect.Effect<Directory.Directory, Directory.DirectoryError, Scope.Scope> =>
     Effect.acquireRelease(
-      attempt(asked, () => walk(reach, root, relativeToDirectory(root, realPath, asked), toDirectory(base, asked))),
+      attempt(asked, () => walk(reach, root, relativeTo(root, realPath, asked), toDirectory(base, asked))),
       ({ value }) => Effect.sync(() => reach.release(value))
     ).pipe(
       Effect.flatMap(({ location, value }) =>
@@ -91,7 +96,7 @@ const makeDirectory = <Held>(base: Base<Held>, identity: Directory.Identity, rea
           return makeDirectory({ ...base, root: { held: value, spellings: [absolute] } }, identity, absolute)
         })
       ),
-      Effect.mapError(noDirectory)
+      Effect.mapError((error) => noDirectory(new Directory.DirectoryError({ ...error, path: asked })))
     )
 
   /** Checks the form of a path, then goes on. */

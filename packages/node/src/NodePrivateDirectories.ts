@@ -68,9 +68,9 @@ const makeBelow = (root: string, name: string): string => {
   try {
     return path.join(root, walk(byPath, { held: root, spellings: [root] }, name, steps).location)
   } catch (error) {
-    const { kind } = toDirectoryError(error, asked)
+    const { detail, kind } = toDirectoryError(error, asked)
     if (kind === "outside_workspace") throw noDirectory(asked, `a link on the way leads out of ${root}; remove it`)
-    throw toDirectoryError(error, asked)
+    throw new Directory.DirectoryError({ kind, path: asked, detail })
   }
 }
 

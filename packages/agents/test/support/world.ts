@@ -73,9 +73,7 @@ export const makeWorld = ({
       Layer.provideMerge(NodeExecutables.layer, Layer.succeed(ServerEnvironment, server))
     )
     const services = ToolRegistry.layer(agents.map(AgentTool.make)).pipe(
-      Layer.provideMerge(
-        Layer.mergeAll(Workspace.layer(at("workspace")), Limits.layer(limits), Approval.unattended)
-      ),
+      Layer.provideMerge(Layer.mergeAll(Workspace.layer(at("workspace")), Limits.layer(limits), Approval.unattended)),
       Layer.provideMerge(machine)
     )
     const context = yield* Layer.build(services)
