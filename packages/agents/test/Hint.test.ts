@@ -1,6 +1,9 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { makeWorld } from "./support/world.ts"
+
+// Each starts many programs, on a machine that may do much else.
+vi.setConfig({ testTimeout: 120_000 })
 
 /** What the command lines print, and on which stream. Measured, but for those of an expired sign-in. */
 const missing = [

@@ -1,10 +1,13 @@
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { agents, SignIn } from "@scv/agents"
 import { TerminalProcess } from "@scv/core"
 import * as Effect from "effect/Effect"
 import { leftOf, makeWorld, type Options } from "./support/world.ts"
+
+// Each starts many programs, on a machine that may do much else.
+vi.setConfig({ testTimeout: 120_000 })
 
 const agent = (name: string) => agents.find((one) => one.name === name)!
 

@@ -1,12 +1,15 @@
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { agents, type ImportReport, SignIn } from "@scv/agents"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import { makeWorld, type Options } from "./support/world.ts"
+
+// Each starts many programs, on a machine that may do much else.
+vi.setConfig({ testTimeout: 120_000 })
 
 const codex = agents.find(({ name }) => name === "codex")!
 
