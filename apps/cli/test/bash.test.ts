@@ -2,30 +2,8 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as Schedule from "effect/Schedule"
+import { processesWith, until } from "./support/processes.ts"
 import { command, envelopeOf, makeWorkspace, type Running, scv, startOnTerminal, startScv } from "./support/scv.ts"
-
-/** The live processes whose environment or command line holds a text. */
-const processesWith = (text: string): ReadonlyArray<number> =>
-  fs
-    .readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-    .filter((pid) => {
-      try {
-        const isLive = !/^\d+ \(.*\) [ZX]/s.test(fs.readFileSync(`/proc/${pid}/stat`, "latin1"))
-        const about = ["environ", "cmdline"].map((file) => fs.readFileSync(`/proc/${pid}/${file}`, "latin1")).join("\0")
-        return isLive && about.includes(text)
-      } catch {
-        return false
-      }
-    })
-    .map(Number)
-
-/** Waits until a condition holds. */
-const until = (condition: () => boolean) =>
-  Effect.asVoid(
-    Effect.repeat(Effect.sync(condition), { until: (holds) => holds, schedule: Schedule.spaced("10 millis") })
-  )
 
 const gone = (mark: string) =>
   Effect.timeoutTo(

@@ -20,11 +20,11 @@ export interface SignIn {
   readonly logout: { readonly args: ReadonlyArray<string>; readonly advice?: string }
   readonly status:
     | {
-        /** Arguments of a command that exits with 0 where the agent is signed in. */
+        /** Arguments of a command that exits with 0 where the agent is signed in, and with 1 where it is not. */
         readonly args: ReadonlyArray<string>
         /** The way of the sign-in, from the command's output. */
         readonly how: (output: string) => string | undefined
-        /** Output of a command that could not tell. */
+        /** Output of a command that exits with 1 for it could not tell. */
         readonly broken?: RegExp
       }
     | {

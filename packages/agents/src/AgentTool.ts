@@ -106,6 +106,10 @@ const shortened = (prompt: string): string => {
   return `${points.slice(0, shownHead).join("")}\n(${left} characters left out)\n${points.slice(-shownTail).join("")}`
 }
 
+/** Whether a directory is asked for by its own name, with no link on the way. */
+const isPlain = (workspace: Directory.Directory, { path }: Directory.Directory, cwd: string): boolean =>
+  cwd === path || (cwd === "." ? workspace.path : `${workspace.path}/${cwd}`) === path
+
 /** The directories from the workspace down to the one that is worked in, as prefixes of relative paths. */
 const onTheWay = (workspace: Directory.Directory, directory: Directory.Directory): ReadonlyArray<string> => {
   const names = directory.path.slice(workspace.path.length).split("/")
@@ -180,10 +184,10 @@ export const make = (
             limits.agentTimeoutSeconds
           )
           if (depth.depth > depth.ceiling) {
-            const at = depth.depth > depth.ceiling + 1 ? "" : `, ${depth.ceiling} deep`
+            const deeper = depth.ceiling === 0 ? "any agent" : `an agent more than ${depth.ceiling} deep`
             return yield* new ToolError({
               kind: "limit",
-              message: `${name}: an agent already delegated this${at}; agent.max_delegation_depth allows no more`
+              message: `${name}: agent.max_delegation_depth is ${depth.ceiling}, which rules out ${deeper}`
             })
           }
           const program = yield* Effect.mapError(
@@ -202,7 +206,10 @@ export const make = (
                   "prompt",
                   `${Utf8.encode(prompt).length} bytes, sha256 ${digest.sha256(prompt)}\n${shortened(prompt)}`
                 ],
-                ["directory", directory.path],
+                [
+                  "directory",
+                  isPlain(workspace, directory, cwd) ? directory.path : `${directory.path}, asked for as ${cwd}`
+                ],
                 ["timeout", `${timeoutSeconds} s`],
                 ...(found.length === 0 ? [] : [["obeys", `${found.join(", ")}: settings of this repository`] as const]),
                 [
@@ -228,7 +235,7 @@ export const make = (
           if (!Directory.isSame(directory.identity, approved.identity)) {
             return yield* refuse("cwd", "changed", "is another directory than before; call again")
           }
-          const home = yield* Effect.mapError(PrivateHome.prepare(agent, depth), Directory.toToolError)
+          const home = yield* Effect.mapError(PrivateHome.prepare(agent), Directory.toToolError)
           const handle = yield* Effect.mapError(directory.handle, Directory.toToolError)
           const output = yield* ProcessGroup.run(
             {

@@ -2,8 +2,8 @@
 import type { ProcessGroup } from "@scv/core"
 import type { Agent } from "./Agent.ts"
 
-// Control sequences of ECMA-48, with which agents colour what they print.
-const ansi = /\u001b\[[0-9;?]*[ -/]*[@-~]/g
+// Control sequences and strings of ECMA-48, with which agents colour what they print, and make links of it.
+const ansi = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\))/g
 
 /** How much of the end of the output is looked at, in characters: what went wrong is said last. */
 const tail = 4096

@@ -1,5 +1,5 @@
 /** Copying the user's own setup of an agent into its private home. */
-import type { Directory } from "@scv/core"
+import type { Directory, PrivateDirectories } from "@scv/core"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
@@ -16,7 +16,7 @@ export interface ImportReport {
 }
 
 export interface Importer {
-  /** Where the user's own setup lies by default: an absolute path. */
+  /** Where the user's own setup lies by default: a path, which may be relative to the current directory. */
   readonly source: (environment: Readonly<Record<string, string>>, userHome: string) => string
   /**
    * Copies from one directory to another, both absolute, of which the second exists. All is validated before anything is
@@ -25,5 +25,9 @@ export interface Importer {
   readonly copy: (
     from: string,
     to: string
-  ) => Effect.Effect<ImportReport, ImportError | Directory.DirectoryError, Directory.Directories>
+  ) => Effect.Effect<
+    ImportReport,
+    ImportError | Directory.DirectoryError,
+    Directory.Directories | PrivateDirectories.PrivateDirectories
+  >
 }

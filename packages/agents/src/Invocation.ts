@@ -33,7 +33,8 @@ export const argumentsOf = (
 
 /**
  * The arguments of another command of the same program. Configured arguments may begin with what leads to the program,
- * such as a script or a package's name; that stays, up to the word that makes it answer a prompt.
+ * such as a script or a package's name; that stays, up to the word that makes it answer a prompt. The last such word: to
+ * what leads there it may mean something else, as in `npx -p PACKAGE pi -p`.
  */
 export const commandOf = (
   agent: Agent,
@@ -41,6 +42,6 @@ export const commandOf = (
   command: ReadonlyArray<string>
 ): ReadonlyArray<string> => {
   const words = [...agent.args.slice(0, 1), ...agent.aliases]
-  const at = invocation.args.findIndex((arg) => words.includes(arg))
+  const at = invocation.args.findLastIndex((arg) => words.includes(arg))
   return [...(at < 0 ? invocation.args : invocation.args.slice(0, at)), ...command]
 }

@@ -6,7 +6,7 @@ import { CallTag, type Directory, Home, PrivateDirectories, ServerEnvironment } 
 import * as Effect from "effect/Effect"
 import type { Agent } from "./Agent.ts"
 import { AgentSettings } from "./AgentSettings.ts"
-import { type Depth, variablesOf } from "./Depth.ts"
+import { type Depth, nextDepth, variablesOf } from "./Depth.ts"
 
 /** Directories in every agent's home, by the variable that names them. */
 const common: Readonly<Record<string, string>> = {
@@ -50,10 +50,9 @@ export interface PrivateHome {
   readonly environment: Readonly<Record<string, string>>
 }
 
-/** Makes what is missing of an agent's home. The process that is started in it is one deeper than `depth`. */
+/** Makes what is missing of an agent's home. A process that is started in it is one agent deeper than this one. */
 export const prepare = (
-  agent: Agent,
-  depth: Depth
+  agent: Agent
 ): Effect.Effect<
   PrivateHome,
   Directory.DirectoryError,
@@ -61,7 +60,8 @@ export const prepare = (
 > =>
   Effect.gen(function* () {
     const path = pathOf(agent, yield* Home.Home)
-    const { agents, userHome } = yield* AgentSettings
+    const { agents, maxDelegationDepth, userHome } = yield* AgentSettings
+    const server = yield* ServerEnvironment
     const { ensure } = yield* PrivateDirectories.PrivateDirectories
     const links = agents[agent.name]?.home_links ?? []
     yield* ensure({
@@ -69,5 +69,5 @@ export const prepare = (
       below: directoriesOf(agent).flatMap(([, below]) => (below === "." ? [] : [below])),
       links: Object.fromEntries(links.map((name) => [name, `${userHome}/${name}`]))
     })
-    return { path, environment: environmentOf(agent, yield* ServerEnvironment, path, depth) }
+    return { path, environment: environmentOf(agent, server, path, nextDepth(server, maxDelegationDepth)) }
   })

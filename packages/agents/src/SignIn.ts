@@ -23,17 +23,14 @@ import * as PrivateHome from "./PrivateHome.ts"
 
 const neutral = "/"
 
-/** A program of an agent that is started by a person, not by a call. */
-const first = (ceiling: number) => ({ depth: 1, ceiling })
-
 /** What starts a command of an agent. */
 const launch = (agent: Agent, command: ReadonlyArray<string>) =>
   Effect.gen(function* () {
-    const { agents, maxDelegationDepth } = yield* AgentSettings
+    const { agents } = yield* AgentSettings
     const { find } = yield* Executables.Executables
     const invocation = invocationOf(agent, agents[agent.name])
     const program = yield* find(invocation.command)
-    const { environment } = yield* PrivateHome.prepare(agent, first(maxDelegationDepth))
+    const { environment } = yield* PrivateHome.prepare(agent)
     return {
       program,
       args: commandOf(agent, invocation, command),
@@ -92,7 +89,7 @@ const report = (agent: Agent, args: ReadonlyArray<string>) =>
 
 const ofFile = (agent: Agent, file: string, read: (content: string) => SignInState) =>
   Effect.gen(function* () {
-    const { path } = yield* PrivateHome.prepare(agent, first(0))
+    const { path } = yield* PrivateHome.prepare(agent)
     const home = yield* Effect.flatMap(Directory.Directories, ({ open }) => open(path))
     const content = yield* home.read(file, { offset: 0, length: maxBytes }).pipe(
       Effect.map(({ bytes }) => Utf8.decode(bytes)),
@@ -132,7 +129,7 @@ export const status = (
       const how = status.how(output)
       return { is: "known" as const, isSignedIn: true, ...(how === undefined ? {} : { how }) }
     }
-    if (exit_code === null || status.broken?.test(output) === true) {
+    if (exit_code !== 1 || status.broken?.test(output) === true) {
       const ended = exit_code === null ? `was ended by ${signal}` : `failed with exit code ${exit_code}`
       return { is: "unknown" as const, why: `its command ${status.args.join(" ")} ${ended}` }
     }
@@ -149,4 +146,4 @@ export const status = (
 
 /** Copies the user's own setup of an agent from an absolute path into its private home. See `Importer`. */
 export const importInto = (agent: Agent, importer: Importer, from: string) =>
-  Effect.flatMap(PrivateHome.prepare(agent, first(0)), ({ path }) => importer.copy(from, path))
+  Effect.flatMap(PrivateHome.prepare(agent), ({ path }) => importer.copy(from, path))

@@ -2,7 +2,7 @@
  * Copies a Codex setup: `config.toml` whole, and `auth.json` where it holds an API key. Source: spec, "Signing in
  * delegated agents".
  */
-import { Directory, Display, Utf8 } from "@scv/core"
+import { Directory, Display, PrivateDirectories, Utf8 } from "@scv/core"
 import * as Effect from "effect/Effect"
 import * as SmolToml from "smol-toml"
 import { ImportError, type Importer, type ImportReport } from "./Importer.ts"
@@ -15,7 +15,11 @@ const maxDepth = 64
 
 const fail = (file: string, reason: string): ImportError => new ImportError({ message: `${file}: ${reason}` })
 
-const shown = (value: unknown): string => Display.bounded(String(value), 80)
+/** A word of the configuration. What is no text is not told: it may hold anything. */
+const shown = (value: unknown): string => (typeof value === "string" ? Display.bounded(value, 80) : "(as configured)")
+
+/** The name of a variable, told only where it looks like one: a key may have been put in its place. */
+const variableOf = (name: string): string => (/^[A-Z][A-Z0-9_]{0,79}$/.test(name) ? name : "its key")
 
 /** The text of a file, or undefined where there is none. The user's own file may be a link to anywhere. */
 const textOf = (root: Directory.Directory, file: string) =>
@@ -46,12 +50,15 @@ const parseToml = (file: string, text: string): Effect.Effect<Table, ImportError
 
 /** What of the configuration is worth telling. Source: spec, "SCV reports the model, provider, and policies it copied". */
 const factsOf = (config: Table): string => {
+  const profile = typeof config.profile === "string" ? tableOf(tableOf(config.profiles)[config.profile]) : {}
+  const inForce = { ...config, ...profile }
   const facts = [
-    ["model", config.model],
-    ["provider", config.model_provider],
-    ["reasoning effort", config.model_reasoning_effort],
-    ["sandbox_mode", config.sandbox_mode],
-    ["approval_policy", config.approval_policy]
+    ["profile", inForce.profile],
+    ["model", inForce.model],
+    ["provider", inForce.model_provider],
+    ["reasoning effort", inForce.model_reasoning_effort],
+    ["sandbox_mode", inForce.sandbox_mode],
+    ["approval_policy", inForce.approval_policy]
   ].flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${shown(value)}`]))
   const trusted = Object.values(tableOf(config.projects)).filter((one) => tableOf(one).trust_level === "trusted").length
   const all = trusted === 0 ? facts : [...facts, `${trusted} trusted ${trusted === 1 ? "project" : "projects"}`]
@@ -67,7 +74,7 @@ const warningsOf = (config: Table): ReadonlyArray<string> => {
     return variables.flatMap((variable) =>
       typeof variable === "string"
         ? [
-            `provider ${shown(name)} reads ${shown(variable)} from the environment: delegated agents do not get ` +
+            `provider ${shown(name)} reads ${variableOf(variable)} from the environment: delegated agents do not get ` +
               "provider keys, and a service does not load the shell's profile; use auth.json or " +
               "experimental_bearer_token instead"
           ]
@@ -118,25 +125,6 @@ const parseAuth = (file: string, text: string): Effect.Effect<Credential, Import
     }
   })
 
-/** Puts a file in place whatever is there, readable by nobody else. */
-const put = (directory: Directory.Directory, name: string, text: string) =>
-  Effect.gen(function* () {
-    const target = yield* Effect.catchIf(
-      Effect.map(directory.target(name, "replace"), (found) => ({ ...found, mode: "replace" as const })),
-      (error) => error.kind === "not_found",
-      () => Effect.map(directory.target(name, "create"), (found) => ({ ...found, mode: "create" as const }))
-    )
-    const { existing, location, mode, parent } = target
-    yield* directory.write(name, {
-      mode,
-      content: Utf8.encode(text),
-      expected: { location, existing, parent },
-      expectedSha256: undefined,
-      permissions: 0o600,
-      onInstalled: Effect.void
-    })
-  })
-
 const copy = (from: string, to: string) =>
   Effect.gen(function* () {
     const directories = yield* Directory.Directories
@@ -155,9 +143,13 @@ const copy = (from: string, to: string) =>
     const config = configText === undefined ? undefined : yield* parseToml(files.config, configText)
     const credential: Credential = authText === undefined ? { kind: "nothing" } : yield* parseAuth(files.auth, authText)
 
-    if (configText !== undefined) yield* put(target, "config.toml", configText)
-    if (credential.kind === "key") yield* put(target, "auth.json", credential.text)
+    const { put } = yield* PrivateDirectories.PrivateDirectories
+    yield* put(to, {
+      ...(configText === undefined ? {} : { "config.toml": Utf8.encode(configText) }),
+      ...(credential.kind === "key" ? { "auth.json": Utf8.encode(credential.text) } : {})
+    })
     const isKeyThere = credential.kind === "key"
+    const isOldThere = !isKeyThere && (yield* Effect.isSuccess(target.file("auth.json")))
     const why = {
       "sign-in": "auth.json was not copied: its sign-in to ChatGPT must stay in one home; use: scv agents login codex",
       nothing: "auth.json was not copied: it holds no API key"
@@ -169,7 +161,8 @@ const copy = (from: string, to: string) =>
       ],
       notes: [
         ...(config === undefined ? ["there is no config.toml to copy"] : warningsOf(config)),
-        ...(isKeyThere || authText === undefined ? [] : [why[credential.kind]])
+        ...(isKeyThere || authText === undefined ? [] : [why[credential.kind]]),
+        ...(isOldThere ? ["Codex keeps the auth.json that it has here; to remove it: scv agents logout codex"] : [])
       ]
     } satisfies ImportReport
   }).pipe(Effect.scoped)

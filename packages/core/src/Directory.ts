@@ -116,8 +116,6 @@ export interface WriteRequest {
   }
   /** For `replace`: refuse with `stale` unless the file's content has this SHA-256 (lower-case hex). */
   readonly expectedSha256: string | undefined
-  /** The permission bits that the file gets, 0 to 0o777. Default: those of the file that is replaced, or ordinary ones. */
-  readonly permissions?: number
   /**
    * Runs in the moment after the new content is in place: the write cannot be undone or interrupted from here on, while
    * its durability is still being waited for.
@@ -144,7 +142,7 @@ export interface Directory {
   readonly handle: Effect.Effect<string, DirectoryError>
   /**
    * Opens a directory below this one, or this one itself (`.`), following links that stay inside. The path may be
-   * absolute where it spells this directory's own. What is opened contains its paths in turn.
+   * absolute, by any spelling that the system takes to a place in this one. What is opened contains its paths in turn.
    */
   readonly directory: (path: string) => Effect.Effect<Directory, DirectoryError, Scope.Scope>
   /** Finds a regular file by its relative path, following links that stay inside. */

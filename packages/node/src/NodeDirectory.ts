@@ -9,7 +9,7 @@ import { directoryIdentity, infoOf, lookByDescriptor, lookByPath } from "./inter
 import { list } from "./internal/listing.ts"
 import { read, sha256 } from "./internal/reading.ts"
 import * as Turns from "./internal/turns.ts"
-import { below, byDescriptor, byPath, O_PATH, type Root, walk, walkInto } from "./internal/walk.ts"
+import { below, byDescriptor, byPath, fromRoot, O_PATH, type Root, walk, walkInto } from "./internal/walk.ts"
 import { type Base, target, write } from "./internal/writing.ts"
 
 type Containment = (typeof Directory.Directories.Service)["containment"]
@@ -19,23 +19,26 @@ const withoutTrailingSlash = (absolute: string): string => absolute.replace(/(?<
 const refusal = (asked: string) => (kind: "invalid_input" | "outside_workspace", detail: string) =>
   new Directory.DirectoryError({ kind, path: asked, detail })
 
-/** A path that may be absolute, as a relative one. Refuses what is no path or lies elsewhere, before anything is touched. */
-const relativeTo = ({ spellings }: Root<unknown>, asked: string): string => {
-  const refuse = refusal(asked)
-  if (asked === "") throw refuse("invalid_input", "expected a path, got nothing")
-  if (asked.includes("\0")) throw refuse("invalid_input", "expected a path without NUL")
-  if (!asked.startsWith("/")) return asked
-  const normal = withoutTrailingSlash(path.posix.normalize(asked))
-  const inside = spellings.map((spelling) => below(spelling, normal)).find((rest) => rest !== undefined)
-  if (inside === undefined) throw refuse("outside_workspace", "is outside of the workspace; give a path inside it")
-  return inside || "."
+/** Refuses what is no path. */
+const checkPath = (asked: string): void => {
+  if (asked === "") throw refusal(asked)("invalid_input", "expected a path, got nothing")
+  if (asked.includes("\0")) throw refusal(asked)("invalid_input", "expected a path without NUL")
 }
 
-/** Refuses what can be no relative path. */
-const checkForm = (root: Root<unknown>, asked: string): void => {
-  const relative = relativeTo(root, asked)
+const outside = (asked: string) =>
+  refusal(asked)("outside_workspace", "is outside of the workspace; give a path inside it")
+
+/** Refuses what can be no relative path, before anything is touched. */
+const checkForm = ({ spellings }: Root<unknown>, asked: string): void => {
+  checkPath(asked)
   if (!asked.startsWith("/")) return
-  throw refusal(asked)("invalid_input", `expected a path relative to the workspace: ${Directory.shown([relative])}`)
+  const normal = withoutTrailingSlash(path.posix.normalize(asked))
+  const inside = spellings.map((spelling) => below(spelling, normal)).find((rest) => rest !== undefined)
+  if (inside === undefined) throw outside(asked)
+  throw refusal(asked)(
+    "invalid_input",
+    `expected a path relative to the workspace: ${Directory.shown([inside || "."])}`
+  )
 }
 
 const noDirectory = (error: Directory.DirectoryError): Directory.DirectoryError => {
@@ -47,6 +50,28 @@ const noDirectory = (error: Directory.DirectoryError): Directory.DirectoryError 
 
 /** What a directory needs besides being held. */
 type Means<Held> = Omit<Base<Held>, "root">
+
+/** Where an absolute path leads, all links followed; undefined where it leads to nothing. */
+const realPathOf = (absolute: string): string | undefined => {
+  try {
+    return fs.realpathSync.native(absolute)
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * A path to a directory, which may be absolute, as a relative one. An absolute one is wherever the system says that it
+ * leads; the walk that follows trusts neither the system nor the spelling.
+ */
+const relativeTo = (root: Root<unknown>, realPath: string, asked: string): string => {
+  checkPath(asked)
+  if (!asked.startsWith("/")) return asked
+  const real = realPathOf(asked)
+  const inside = (real === undefined ? undefined : below(realPath, real)) ?? fromRoot(root, asked)
+  if (inside === undefined) throw outside(asked)
+  return inside || "."
+}
 
 /** A directory that is held, known by its own path and by the given spellings. Throws system errors. */
 const makeDirectory = <Held>(means: Means<Held>, held: Held, spellings: ReadonlyArray<string>): Directory.Directory => {
@@ -89,7 +114,7 @@ const makeDirectory = <Held>(means: Means<Held>, held: Held, spellings: Readonly
       }),
     directory: (asked) =>
       Effect.acquireRelease(
-        attempt(asked, () => walkInto(reach, root, relativeTo(root, asked))),
+        attempt(asked, () => walkInto(reach, root, relativeTo(root, realPath, asked))),
         ({ value }) => Effect.sync(() => reach.release(value))
       ).pipe(
         Effect.flatMap(({ location, value }) =>
@@ -101,7 +126,7 @@ const makeDirectory = <Held>(means: Means<Held>, held: Held, spellings: Readonly
             )
           )
         ),
-        Effect.mapError(noDirectory)
+        Effect.mapError((error) => noDirectory(new Directory.DirectoryError({ ...error, path: asked })))
       ),
     read: (asked, range) => checked(asked, read(reach, root, asked, range)),
     target: (asked, mode) =>

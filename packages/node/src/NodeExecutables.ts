@@ -30,7 +30,8 @@ const find = (environment: Readonly<Record<string, string>>, command: string) =>
     return fail(`expected an absolute path, or a name that is in PATH, got ${shown(command)}`)
   }
   const places = (environment.PATH ?? "").split(":").filter((place) => path.isAbsolute(place))
-  const found = places.map((place) => path.join(place, command)).find((at) => faultOf(at) === undefined)
+  // Not normalized: `..` behind a link is not what it looks like.
+  const found = places.map((place) => `${place.replace(/\/*$/, "/")}${command}`).find((at) => faultOf(at) === undefined)
   return found === undefined
     ? fail(`no executable named ${shown(JSON.stringify(command))} in PATH; install it, or configure its command`)
     : Effect.succeed(found)

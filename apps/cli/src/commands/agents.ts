@@ -4,7 +4,7 @@ import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as HelpDoc from "@effect/cli/HelpDoc"
 import * as Options from "@effect/cli/Options"
-import { type Agent, AgentSettings, agents as known, SignIn } from "@scv/agents"
+import { type Agent, AgentSettings, ImportError, agents as known, SignIn } from "@scv/agents"
 import { Display, type ProcessSpawner, ServerEnvironment, suggestion } from "@scv/core"
 import { NodeTerminalProcess } from "@scv/node"
 import { Configuration, Machine } from "@scv/runtime"
@@ -94,6 +94,14 @@ const from = Options.text("from").pipe(
   Options.optional
 )
 
+const absolute = (given: string): Effect.Effect<string, ImportError> =>
+  given === ""
+    ? Effect.fail(new ImportError({ message: "--from: expected a directory, got nothing" }))
+    : Effect.try({
+        try: () => path.resolve(given),
+        catch: () => new ImportError({ message: "the current directory does not exist any more" })
+      })
+
 const importing = Command.make("import", { agent, from }, ({ agent, from }) =>
   Effect.gen(function* () {
     const stdio = yield* Stdio
@@ -103,8 +111,8 @@ const importing = Command.make("import", { agent, from }, ({ agent, from }) =>
     }
     const { userHome } = yield* AgentSettings
     const server = yield* ServerEnvironment
-    const source = Option.getOrElse(from, () => importer.source(server, userHome))
-    const report = yield* SignIn.importInto(agent, importer, path.resolve(source))
+    const source = yield* absolute(Option.getOrElse(from, () => importer.source(server, userHome)))
+    const report = yield* SignIn.importInto(agent, importer, source)
     for (const { file, what } of report.copied) yield* stdio.out(`copied ${file}: ${Display.inline(what)}\n`)
     for (const note of report.notes) yield* stdio.out(`note: ${Display.inline(note)}\n`)
   }).pipe(Effect.provide(services), Effect.catchTags({ ImportError: fail, DirectoryError: fail }))

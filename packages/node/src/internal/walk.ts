@@ -75,6 +75,13 @@ export const below = (spelling: string, path: string): string | undefined => {
   return path.startsWith(`${spelling}/`) ? path.slice(spelling.length + 1) : undefined
 }
 
+/** An absolute path as one from the root, by its spelling alone; undefined where that is none of the root's. */
+export const fromRoot = ({ spellings }: Root<unknown>, absolute: string): string | undefined => {
+  // Only what changes no meaning: `..` behind a link is not what it looks like.
+  const plain = absolute.replace(/\/(?:\.?\/)+/g, "/")
+  return spellings.map((spelling) => below(spelling, plain)).find((rest) => rest !== undefined)
+}
+
 /** What a walk does at its end and on the way. Both may throw system errors. */
 export interface Steps<Held, A> {
   /**
@@ -131,9 +138,7 @@ export const walk = <Held, A>(
       todo.push(...target.split("/").reverse())
       return
     }
-    // Only what changes no meaning: `..` behind a link is not what it looks like.
-    const plain = target.replace(/\/(?:\.?\/)+/g, "/")
-    const inside = root.spellings.map((spelling) => below(spelling, plain)).find((rest) => rest !== undefined)
+    const inside = fromRoot(root, target)
     if (inside === undefined) throw fail("outside_workspace", "leads through a link out of the workspace")
     while (held.length > 1) leave()
     todo.push(...inside.split("/").reverse())

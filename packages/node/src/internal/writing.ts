@@ -260,16 +260,12 @@ const writeAt = <Held>(base: Base<Held>, place: Place<Held>, path: string, reque
       const at = reach.at(place.parent, temporary)
       // A new file gets the ordinary mode of one; what replaces a file is private until it has that file's mode.
       const flags = O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY
-      const permissions = request.permissions ?? (replaced === undefined ? 0o666 : 0o600)
-      const fd = yield* attempt(path, () => fs.openSync(at, flags, permissions))
+      const fd = yield* attempt(path, () => fs.openSync(at, flags, replaced === undefined ? 0o666 : 0o600))
       yield* restore(
         Effect.gen(function* () {
           yield* writeAll(fd, request.content)
           yield* Effect.try({
-            try: () => {
-              if (replaced !== undefined) adopt(fd, replaced)
-              if (request.permissions !== undefined) fs.fchmodSync(fd, request.permissions)
-            },
+            try: () => replaced !== undefined && adopt(fd, replaced),
             catch: (error) => error
           })
           yield* flush(fd)
