@@ -1,7 +1,7 @@
 /** The daemon of this SCV_HOME, as the commands reach it. */
 import type { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import type * as HttpClientError from "@effect/platform/HttpClientError"
-import { Display } from "@scv/core"
+import { Display, type ToolError } from "@scv/core"
 import { Client, type Failure, Place } from "@scv/protocol"
 import { layer } from "@scv/protocol/node"
 import { Configuration, Unusable } from "@scv/runtime"
@@ -25,6 +25,7 @@ export type DaemonError =
   | HttpClientError.HttpClientError
   | ParseResult.ParseError
   | HttpApiDecodeError
+  | ToolError
   | Unusable
 
 /** Whether nobody listens there. */
@@ -35,9 +36,10 @@ export const isAbsent = (error: DaemonError): boolean => {
 }
 
 /** One line for whatever went wrong between here and the daemon. */
-export const explain = (error: DaemonError): Failure | Unusable => {
+export const explain = (error: DaemonError): Failure | ToolError | Unusable => {
   switch (error._tag) {
     case "Failure":
+    case "ToolError":
     case "Unusable":
       return error
     case "RequestError":

@@ -4,13 +4,16 @@ import * as fs from "node:fs"
 import { createRequire } from "node:module"
 import * as path from "node:path"
 import { Display } from "@scv/core"
-import { Client, type Failure, type Health, Place } from "@scv/protocol"
+import { Client, type Health, Place } from "@scv/protocol"
 import { Configuration, Unusable } from "@scv/runtime"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
-import { isAbsent, socket, using } from "./DaemonClient.ts"
+import { type explain, isAbsent, socket, using } from "./DaemonClient.ts"
+
+/** What a daemon that cannot be started, asked or stopped is answered with. */
+type DaemonFault = ReturnType<typeof explain>
 
 /** Seconds in which a daemon comes up, or ends; a slow machine needs some. */
 const patience = 30
@@ -29,9 +32,8 @@ export const program: Effect.Effect<string, Unusable> = Effect.try({
 const logOf = (home: string): string => `${Place.stateOf(home)}/scvd.log`
 
 /** How the daemon is; none where nobody listens. Fails where somebody does and does not answer. */
-export const health: Effect.Effect<Option.Option<Health>, Failure | Unusable> = Effect.flatMap(
-  Client.Daemon,
-  (daemon) => daemon.server.health({})
+export const health: Effect.Effect<Option.Option<Health>, DaemonFault> = Effect.flatMap(Client.Daemon, (daemon) =>
+  daemon.server.health({})
 ).pipe(
   Effect.map(Option.some),
   Effect.catchIf(isAbsent, () => Effect.succeedNone),
@@ -67,7 +69,7 @@ const openLog = (log: string): Effect.Effect<number, Unusable> =>
   })
 
 /** Starts a daemon that outlives this command, and waits until it answers. */
-export const start = (args: ReadonlyArray<string>): Effect.Effect<Health, Failure | Unusable> =>
+export const start = (args: ReadonlyArray<string>): Effect.Effect<Health, DaemonFault> =>
   Effect.gen(function* () {
     const running = yield* health
     if (Option.isSome(running)) {
@@ -90,7 +92,7 @@ export const start = (args: ReadonlyArray<string>): Effect.Effect<Health, Failur
     child.once("exit", (code) => Deferred.unsafeDone(ended, Effect.succeed(code)))
     child.once("error", () => Deferred.unsafeDone(ended, Effect.succeed(null)))
     child.unref()
-    const up: Effect.Effect<Health, Failure | Unusable> = Effect.suspend(() =>
+    const up: Effect.Effect<Health, DaemonFault> = Effect.suspend(() =>
       Effect.flatMap(
         health,
         Option.match({ onNone: () => Effect.delay(up, "50 millis"), onSome: (found) => Effect.succeed(found) })
@@ -135,7 +137,7 @@ const isAlive = (pid: number, start: string | undefined): boolean => {
 }
 
 /** Asks the daemon to stop and waits until it has; `isHurried` ends the grace of its calls. Gives its process. */
-export const stop = (isHurried: boolean): Effect.Effect<Option.Option<number>, Failure | Unusable> =>
+export const stop = (isHurried: boolean): Effect.Effect<Option.Option<number>, DaemonFault> =>
   Effect.gen(function* () {
     const running = yield* health
     if (Option.isNone(running)) return Option.none()

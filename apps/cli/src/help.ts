@@ -1,5 +1,11 @@
 /** What `--help` prints. One text a command, written to be read at a terminal by somebody who has never used it. */
 
+import { agents as known } from "@scv/agents"
+
+const names = known.map(({ name }) => name).join(", ")
+
+const importable = known.flatMap(({ importer, name }) => (importer === undefined ? [] : [name])).join(", ")
+
 const root = `scv: the hands of an AI agent. It validates a tool call, shows what would be done, asks where that is
 needed, runs it within bounds, and leaves nothing behind.
 
@@ -9,6 +15,9 @@ Commands:
   call TOOL [INPUT]   make one call and print its answer, one line of JSON
   tools               list the tools
   session             serve calls over JSON lines on stdin and stdout
+  agents              see to the sign-ins of the agents that can be delegated to
+  skills              list the skills, and what is wrong with the others
+  audit               show the record of all calls
   config              show what is configured and where it comes from
   doctor              tell what this machine has and lacks
   completions SHELL   print a completion script for bash, zsh or fish
@@ -82,6 +91,61 @@ It takes:
 It writes {"type":"event","seq":1,"event":...,"id":"a",...} as a call goes on: proposed, approval_requested,
 approval_resolved, started, progress, and completed, which carries the answer as "result".
 At the end of the input the calls that wait are finished, and a question is denied.
+`
+
+const agents = `See to the sign-ins of the agents that SCV delegates to (${names}). Each has a private home
+below $SCV_HOME/adapters, apart from your own sign-in.
+
+Usage: scv agents status [NAME] [--json]
+       scv agents login NAME [-- ARGUMENTS...]
+       scv agents logout NAME
+       scv agents import NAME [--from DIR]
+
+  status            tell which are signed in; with a NAME, exits 1 where that one is not
+  login, logout     run the agent's own command at this terminal; exits as that does
+  import            copy your own setup of an agent that can be set up without a sign-in (${importable}); run it again
+                    after you change that
+
+Try:
+  scv agents status
+  scv agents login codex -- --device-auth
+  scv agents import codex
+`
+
+const skills = `List every skill folder: offered, shadowed by another one of its name, or refused, and why.
+
+Usage: scv skills [OPTIONS]
+
+Options:
+  --json            print JSON, with all names, paths and roots
+  --workspace DIR   the directory to work in; default: the current one
+
+A skill is a folder with a SKILL.md that begins with a name and a description. Skills are looked for in the workspace's
+.scv/skills, in your own $SCV_HOME/skills, and, where an agent can be delegated to, in .agents/skills and .claude/skills
+of the workspace and of the folders in it. Where two have one name, the first wins.
+
+Try:
+  scv call read_skill '{"name":"NAME"}'
+`
+
+const audit = `Show the record of all calls, one line a call, the newest end last.
+
+Usage: scv audit [OPTIONS]
+
+Options:
+  --session ID      only calls of this session
+  --tool NAME       only calls of this tool
+  --day YYYY-MM-DD  only calls that came in on this day, by the local time of this machine (see TZ)
+  --status STATUS   only calls that ended so: completed, failed, invalid, denied, timed_out or cancelled; or
+                    unfinished: no end is recorded, so it still runs or its process was killed
+  --json            print JSON, one object a line, with all that is recorded; times are UTC
+
+A line shows local time, status, tool, session and number of the call in it, duration, who decided what, and the plan.
+What is written to files is recorded by size and hash only, and what tools answer by size.
+
+Try:
+  scv audit --day "$(date +%F)" --status denied
+  scv audit --json | tail -n 1
 `
 
 const config = `Show what is configured and where it comes from.
@@ -174,16 +238,19 @@ const texts: Record<string, string> = {
   call,
   tools,
   session,
-  config,
-  doctor,
-  completions,
+  agents,
+  skills,
+  audit,
   daemon,
   sessions,
   approvals,
   approve,
   deny,
   cancel,
-  watch
+  watch,
+  config,
+  doctor,
+  completions
 }
 
 /** The help for a command, or the first page where there is no such command. */
@@ -195,4 +262,5 @@ export const helpTopic = (command: string | undefined): string =>
   command !== undefined && Object.hasOwn(texts, command) ? `${command} ` : ""
 
 /** Whether a command does nothing by itself: it only has commands below it. */
-export const isGroup = (command: string | undefined): boolean => command === "config" || command === "daemon"
+export const isGroup = (command: string | undefined): boolean =>
+  command !== undefined && ["config", "agents", "daemon"].includes(command)

@@ -1,4 +1,5 @@
-/** The commands that need no daemon: a bundle of their own, so that a call does not pay for an HTTP client. */
+import { builtins } from "@scv/runtime"
+import { run } from "./Cli.ts"
 import { start } from "./start.ts"
 
-start(undefined)
+start(run(process.argv, builtins))

@@ -43,14 +43,17 @@ export interface Stopping {
 
 const services = (options: Options) =>
   Layer.unwrapEffect(
-    Effect.map(Configuration.user, ({ values: { daemon } }) =>
+    Effect.map(Configuration.Configuration, ({ values: { daemon } }) =>
       Sessions.layer({
         tools: options.tools,
         maxSessions: daemon.max_sessions,
         idleSeconds: daemon.idle_session_seconds
       })
     )
-  ).pipe(Layer.provideMerge(Layer.mergeAll(Events.layer, Approvals.layer, Machine.layer)))
+  ).pipe(
+    Layer.provide(Configuration.ofUser),
+    Layer.provideMerge(Layer.mergeAll(Events.layer, Approvals.layer, Machine.layer))
+  )
 
 const application = (options: Options) =>
   Layer.mergeAll(Routes.layer(options.tools), Pages.layer).pipe(

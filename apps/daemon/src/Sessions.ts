@@ -140,11 +140,11 @@ export const layer = (options: Options): Layer.Layer<Sessions, never, Approvals 
             timeoutSeconds: values.approvals.timeout_seconds,
             session: () => session
           })
-          const session: Session.Session = yield* Session.make({ policy: values.tools.approval_policy }).pipe(
-            Effect.provide(services),
-            Effect.provideService(Approval.Approver, approver),
-            Scope.extend(scope)
-          )
+          const session: Session.Session = yield* Session.make({
+            surface: "scvd",
+            id,
+            policy: values.tools.approval_policy
+          }).pipe(Effect.provide(services), Effect.provideService(Approval.Approver, approver), Scope.extend(scope))
           const now = yield* Clock.currentTimeMillis
           const opened: OpenSession = {
             id,

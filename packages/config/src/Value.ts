@@ -65,6 +65,15 @@ export const command = string(/^[^\0]+$/, "a non-empty string without NUL")
 /** What a process can be given. */
 export const args = strings(/^[^\0]*$/, "a string without NUL", "an array of strings without NUL")
 
+/** Arguments of which one or more hold what stands for a value; none at all, where no value can be given. */
+export const template = (placeholder: string) =>
+  Schema.Array(Schema.String.pipe(Schema.pattern(/^[^\0]*$/, { description: "a string without NUL" }))).pipe(
+    Schema.filter((given) => given.length === 0 || given.some((arg) => arg.includes(placeholder)), { jsonSchema: {} }),
+    Schema.annotations(
+      expecting(`an array of strings without NUL, one of them with \`${placeholder}\`, or an empty array`)
+    )
+  )
+
 export const absolutePath = string(/^\/[^\0]*$/, "an absolute path")
 
 // Components that are neither empty nor `.` nor `..`.

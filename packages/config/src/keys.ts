@@ -81,13 +81,31 @@ const named = (home: string) => ({
     day,
     [60, 365 * day],
     "Seconds after which the daemon closes a session that does nothing."
-  )
+  ),
+  "audit.max_bytes": Key.make({
+    schema: () => Value.integer(16 * mebibyte, 65_536 * mebibyte),
+    default: 128 * mebibyte,
+    description: "The most bytes of the audit log; of more, the oldest files are deleted.",
+    project: "never"
+  }),
+  "audit.keep_days": Key.make({
+    schema: () => Value.integer(1, 36_500),
+    default: 90,
+    description: "Days after which a file of the audit log is deleted.",
+    project: "never"
+  })
 })
 
 /** What an agent may be given; nothing of it has a default here, since an agent brings its own. */
 const ofAgent = (agent: string) => {
-  const args = (example: ReadonlyArray<string>, description: string) =>
-    Key.make({ schema: () => Value.args, default: undefined, example, description, project: "never" })
+  const template = (placeholder: string, example: ReadonlyArray<string>, what: string) =>
+    Key.make({
+      schema: () => Value.template(placeholder),
+      default: undefined,
+      example,
+      description: `The arguments that select ${what}, for which \`${placeholder}\` stands; an empty array: none can be selected.`,
+      project: "never"
+    })
   return {
     command: Key.make({
       schema: () => Value.command,
@@ -96,9 +114,15 @@ const ofAgent = (agent: string) => {
       description: "The agent's executable: a path, or a name that is looked up in PATH.",
       project: "never"
     }),
-    args: args(["--print"], "The arguments that every call begins with."),
-    model_args: args(["--model", "{model}"], "The arguments that select a model; `{model}` stands for it."),
-    effort_args: args(["--effort", "{effort}"], "The arguments that select an effort; `{effort}` stands for it."),
+    args: Key.make({
+      schema: () => Value.args,
+      default: undefined,
+      example: ["--print"],
+      description: "The arguments that every call begins with.",
+      project: "never"
+    }),
+    model_args: template("{model}", ["--model", "{model}"], "a model"),
+    effort_args: template("{effort}", ["--effort", "{effort}"], "an effort"),
     home_links: Key.make({
       schema: () => Value.namesInHome,
       default: undefined,
@@ -126,6 +150,7 @@ export interface Values {
   readonly agent: Section<"agent">
   readonly approvals: Section<"approvals">
   readonly daemon: Section<"daemon">
+  readonly audit: Section<"audit">
   /** By the names that the table was made for. */
   readonly agents: { readonly [name: string]: { readonly [K in keyof AgentKeys]: ValueOf<AgentKeys[K]> | undefined } }
 }

@@ -123,6 +123,14 @@ export interface WriteRequest {
   readonly onInstalled: Effect.Effect<void>
 }
 
+/** What a name in a directory stands for. A link is not followed; `other` is a FIFO, a socket or a device. */
+export interface DirectoryEntry {
+  readonly name: string
+  readonly kind: "file" | "directory" | "link" | "other"
+  /** Whether the system's name is UTF-8. Where it is not, `name` only resembles it, and leads to nothing. */
+  readonly isText: boolean
+}
+
 export interface Directory {
   /** The absolute path, all links followed, as it was when the directory was opened. */
   readonly path: string
@@ -132,10 +140,20 @@ export interface Directory {
    * is started in. Fails with `not_found` where the directory is deleted.
    */
   readonly handle: Effect.Effect<string, DirectoryError>
+  /**
+   * Opens a directory below this one, or this one itself (`.`), following links that stay inside. The path may be
+   * absolute, by any spelling that the system takes to a place in this one. What is opened contains its paths in turn.
+   */
+  readonly directory: (path: string) => Effect.Effect<Directory, DirectoryError, Scope.Scope>
   /** Finds a regular file by its relative path, following links that stay inside. */
   readonly file: (path: string) => Effect.Effect<FileInfo, DirectoryError>
   /** Reads a part of a regular file. Never blocks on a FIFO or a device: they are `not_a_file`. */
   readonly read: (path: string, range: ReadRange) => Effect.Effect<FileRange, DirectoryError>
+  /**
+   * The names in a directory, without `.` and `..`, in the order of their bytes, which for UTF-8 is that of its code
+   * points. Fails with `limit` where there are more than `max`.
+   */
+  readonly list: (path: string, max: number) => Effect.Effect<ReadonlyArray<DirectoryEntry>, DirectoryError>
   /** The SHA-256 of a whole regular file as lower-case hex, read in pieces. */
   readonly sha256: (
     path: string,

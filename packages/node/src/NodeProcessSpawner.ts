@@ -6,29 +6,13 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"
 import * as Layer from "effect/Layer"
-import { codeOf } from "./internal/errno.ts"
 import { Family } from "./internal/family.ts"
 import { type Fifo, pool } from "./internal/fifo.ts"
 import { readFifo } from "./internal/output.ts"
 import { byProc, byPs, type ProcessTable } from "./internal/processTable.ts"
 import * as Records from "./internal/records.ts"
+import { spawnError } from "./internal/spawnError.ts"
 import * as Watcher from "./internal/watcher.ts"
-
-const spawnErrors: Record<string, readonly [kind: ProcessSpawner.SpawnError["kind"], detail: string]> = {
-  ENOENT: ["unavailable", "no such program"],
-  EACCES: ["permission", "is not executable"],
-  E2BIG: ["limit", "the arguments and the environment are longer than the system allows"],
-  EMFILE: ["io", "too many open files in this process"],
-  ENFILE: ["io", "too many open files on this machine"],
-  EAGAIN: ["io", "no more processes are allowed"],
-  ENOMEM: ["io", "not enough memory"]
-}
-
-const spawnError = (program: string, error: unknown): ProcessSpawner.SpawnError => {
-  const code = codeOf(error) ?? "an unknown error"
-  const [kind, detail] = spawnErrors[code] ?? ["io", `the system answers ${code}`]
-  return new ProcessSpawner.SpawnError({ kind, message: `${program}: ${detail}` })
-}
 
 /** A descriptor that is closed once, whoever comes first. */
 const closing = (fd: number): (() => void) => {

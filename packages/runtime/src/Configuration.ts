@@ -1,6 +1,7 @@
 /** The configuration in force for one command. */
 import * as os from "node:os"
 import * as path from "node:path"
+import { AgentSettings, agents } from "@scv/agents"
 import { type Config, type Flags, load } from "@scv/config"
 import { type Directory, Workspace } from "@scv/core"
 import { NodeHome } from "@scv/node"
@@ -11,13 +12,10 @@ import { Unusable } from "./Unusable.ts"
 
 export class Configuration extends Context.Tag("scv/Configuration")<Configuration, Config>() {}
 
-/** The agents that can be configured. */
-const agents = ["claude", "codex", "pi"]
-
 const variable = (name: string): string | undefined => process.env[name] || undefined
 
 /** The home directory of the user; never one that HOME only seems to name: below the workspace it could be anybody's. */
-const userHome = (): string => {
+export const userHome = (): string => {
   const named = variable("HOME")
   return named !== undefined && path.isAbsolute(named) ? named : os.userInfo().homedir
 }
@@ -50,7 +48,13 @@ const explicit = (): string | undefined => {
 export const files = (): ReadonlyArray<string> => [userFile(), explicit()].filter((file) => file !== undefined)
 
 /** What the key table of the configuration depends on. */
-export const tableOptions = () => ({ home: home(), agents })
+export const tableOptions = () => ({ home: home(), agents: agents.map(({ name }) => name) })
+
+const loaded = (workspace: Directory.Directory | undefined, flags: Flags) =>
+  Effect.mapError(
+    load({ ...tableOptions(), explicit: explicit(), workspace, flags }),
+    ({ message }) => new Unusable({ kind: "config", message })
+  )
 
 /** All layers: defaults, the user's file, the project's, that of SCV_CONFIG, and the flags. */
 export const layer = (
@@ -58,18 +62,21 @@ export const layer = (
 ): Layer.Layer<Configuration, Unusable, Directory.Directories | Workspace.Workspace> =>
   Layer.effect(
     Configuration,
-    Effect.flatMap(Workspace.Workspace, (workspace) =>
-      Effect.mapError(
-        load({ ...tableOptions(), explicit: explicit(), workspace, flags }),
-        ({ message }) => new Unusable({ kind: "config", message })
-      )
-    )
+    Effect.flatMap(Workspace.Workspace, (workspace) => loaded(workspace, flags))
   )
 
-/** What the user configures, whatever the workspace: for what is not a session's. */
-export const user: Effect.Effect<Config, Unusable, Directory.Directories> = Effect.suspend(() =>
-  Effect.mapError(
-    load({ ...tableOptions(), explicit: explicit(), workspace: undefined }),
-    ({ message }) => new Unusable({ kind: "config", message })
-  )
+/** The same without any project's. */
+export const ofUser: Layer.Layer<Configuration, Unusable, Directory.Directories> = Layer.effect(
+  Configuration,
+  Effect.suspend(() => loaded(undefined, {}))
+)
+
+/** What is configured of the agents. */
+export const agentSettings: Layer.Layer<AgentSettings, never, Configuration> = Layer.effect(
+  AgentSettings,
+  Effect.map(Configuration, ({ values }) => ({
+    agents: values.agents,
+    maxDelegationDepth: values.agent.max_delegation_depth,
+    userHome: userHome()
+  }))
 )

@@ -1,20 +1,10 @@
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
-import type { Flags } from "@scv/config"
-import { Display, ErrorKind, Session, ToolError, type ToolResult } from "@scv/core"
-import { Configuration, LocalSession, type OfferedTool } from "@scv/runtime"
-import * as Effect from "effect/Effect"
-import * as Ref from "effect/Ref"
-import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
-import { refusal } from "../Envelope.ts"
-import { ExitCode, exitCodes } from "../ExitCode.ts"
-import { readAll } from "../Input.ts"
-import { Signals } from "../Signals.ts"
-import { Stdio } from "../Stdio.ts"
-import * as TerminalApprover from "../TerminalApprover.ts"
+import type { OfferedTool } from "@scv/runtime"
+import type * as Effect from "effect/Effect"
+import * as Call from "../Call.ts"
+import * as DaemonCall from "../DaemonCall.ts"
 import * as options from "./options.ts"
-import type { Remote } from "./remote.ts"
 
 const tool = Args.text({ name: "TOOL" }).pipe(Args.withDescription("The tool to call; `scv tools` lists them."))
 
@@ -23,92 +13,16 @@ const input = Args.text({ name: "INPUT_JSON" }).pipe(
   Args.withDefault("{}")
 )
 
-const parse = (text: string): Effect.Effect<unknown, ToolError> =>
-  Effect.try({
-    try: (): unknown => JSON.parse(text),
-    catch: (error) =>
-      new ToolError({
-        kind: "invalid_input",
-        message:
-          text.trim() === ""
-            ? "input: expected a JSON object, got nothing"
-            : `input: not JSON: ${error instanceof Error ? error.message : String(error)}`
-      })
-  })
-
-const answer = (result: ToolResult) =>
-  Effect.gen(function* () {
-    const stdio = yield* Stdio
-    yield* stdio.out(`${JSON.stringify(result)}\n`)
-    yield* Ref.set(yield* ExitCode, exitCodes[result.status])
-  })
-
-/** Shows on stderr how far a call is, while somebody watches. */
-const watch = (session: Session.Session) =>
-  Effect.gen(function* () {
-    const stdio = yield* Stdio
-    if (!stdio.isWatched) return
-    const events = yield* session.events
-    yield* Effect.forkScoped(
-      Stream.runForEach(events, (event) =>
-        event.event === "progress" ? stdio.err(Display.lines(event.text)) : Effect.void
-      )
-    )
-  })
-
-interface Given {
-  readonly tool: string
-  readonly input: string
-  readonly workspace: string
-  readonly yes: boolean
-  readonly policy: Flags
-}
-
-/** The input as JSON, which may still have to come in. */
-const inputOf = ({ input }: Given) => Effect.flatMap(input === "-" ? readAll : Effect.succeed(input), parse)
-
-const locally = (given: Given, tools: ReadonlyArray<OfferedTool>) =>
-  Effect.gen(function* () {
-    const signals = yield* Signals
-    const input = yield* inputOf(given)
-    const { values } = yield* Configuration.Configuration
-    const session = yield* Session.make({ policy: values.tools.approval_policy, assumeYes: given.yes })
-    yield* watch(session)
-    const { id, result } = yield* Effect.orDie(session.submit({ tool: given.tool, input }))
-    return yield* signals.handledBy(Effect.asVoid(session.cancel(id)))(result)
-  }).pipe(
-    Effect.provide(TerminalApprover.layer),
-    Effect.provide(LocalSession.single({ workspace: given.workspace, flags: given.policy }, tools)),
-    Effect.scoped
-  )
-
-const inDaemon = (given: Given, call: Remote["call"]) =>
-  Effect.flatMap(inputOf(given), (input) => call({ ...given, input, policy: given.policy["tools.approval_policy"] }))
-
-const isErrorKind = Schema.is(ErrorKind)
-
-/** `scv call`: one call, in this process or by `remotely` in the daemon, its envelope on stdout. */
-export const call = (tools: ReadonlyArray<OfferedTool>, remotely: Remote["call"] | undefined) =>
+/** `scv call`, with what becomes of it. */
+export const callWith = <E, R>(handle: (given: Call.Given, isInDaemon: boolean) => Effect.Effect<void, E, R>) =>
   Command.make(
     "call",
-    {
-      tool,
-      input,
-      workspace: options.workspace,
-      yes: options.yes,
-      policy: options.policy,
-      daemon: options.daemon
-    },
-    (given) => {
-      const refused = (kind: string, message: string) =>
-        answer(refusal(given.tool, isErrorKind(kind) ? kind : "unavailable", message))
-      return (given.daemon && remotely !== undefined ? inDaemon(given, remotely) : locally(given, tools)).pipe(
-        Effect.flatMap(answer),
-        Effect.catchTag("ToolError", (error) => refused(error.kind, error.message)),
-        Effect.tapErrorTag("Failure", (error) => refused(error.kind, error.message)),
-        Effect.tapErrorTag("Unusable", (error) => refused(error.kind, error.message)),
-        // Before there is a call to cancel, for instance while its input is waited for.
-        Effect.onInterrupt(() => answer(refusal(given.tool, "cancelled", "the call was cancelled")))
-      )
-    }
+    { tool, input, workspace: options.workspace, yes: options.yes, policy: options.policy, daemon: options.daemon },
+    ({ daemon, ...given }) => handle(given, daemon)
   ).pipe(Command.withDescription("Makes one tool call and prints its answer, one JSON object."))
+
+/** `scv call`: one call, in this process or in the daemon, its envelope on stdout. */
+export const call = (tools: ReadonlyArray<OfferedTool>) =>
+  callWith((given, isInDaemon) =>
+    isInDaemon ? Call.answered(given, DaemonCall.envelope(given)) : Call.make(given, tools)
+  )

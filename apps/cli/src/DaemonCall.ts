@@ -1,6 +1,6 @@
 /** `scv call --daemon`: the call runs in the daemon, and its question can be answered there too. */
 import * as path from "node:path"
-import { type Approval, Display, type ToolResult } from "@scv/core"
+import { Display, type ToolResult } from "@scv/core"
 import { Unusable } from "@scv/runtime"
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
@@ -8,19 +8,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
-import { Daemon, explain, using } from "../DaemonClient.ts"
-import { question } from "../Question.ts"
-import { Signals } from "../Signals.ts"
-import { Stdio } from "../Stdio.ts"
-import * as TerminalApprover from "../TerminalApprover.ts"
-
-export interface RemoteCall {
-  readonly tool: string
-  readonly input: unknown
-  readonly workspace: string
-  readonly policy: Approval.ApprovalPolicy | undefined
-  readonly yes: boolean
-}
+import { type Given, inputOf } from "./Call.ts"
+import { Daemon, explain, using } from "./DaemonClient.ts"
+import { question } from "./Question.ts"
+import { Signals } from "./Signals.ts"
+import { Stdio } from "./Stdio.ts"
+import * as TerminalApprover from "./TerminalApprover.ts"
 
 /** Answers questions, or tells who can. An answer that comes too late is no fault: somebody else was faster. */
 const answering = (session: string, yes: boolean) =>
@@ -62,21 +55,23 @@ const answering = (session: string, yes: boolean) =>
   })
 
 /** The envelope of one call in a session of its own, which is closed in the end. Ctrl-C cancels, a second one hurries. */
-export const remoteCall = (given: RemoteCall) =>
+export const envelope = (given: Given) =>
   Effect.gen(function* () {
+    const input = yield* inputOf(given)
     const daemon = yield* Daemon
     const signals = yield* Signals
+    const policy = given.policy["tools.approval_policy"]
     const workspace = yield* Effect.try({
       try: () => path.resolve(given.workspace),
       catch: () => new Unusable({ kind: "invalid_input", message: "the current directory does not exist any more" })
     })
-    const payload = { workspace, ...(given.policy === undefined ? {} : { policy: given.policy }) }
+    const payload = { workspace, ...(policy === undefined ? {} : { policy }) }
     const { session_id: session } = yield* Effect.acquireRelease(daemon.sessions.open({ payload }), ({ session_id }) =>
       Effect.ignore(daemon.sessions.close({ path: { session: session_id } }))
     )
     const stop = yield* answering(session, given.yes)
     const made = yield* Effect.forkScoped(
-      daemon.calls.make({ path: { session }, payload: { tool: given.tool, input: given.input } })
+      daemon.calls.make({ path: { session }, payload: { tool: given.tool, input } })
     )
     const cancel = Effect.gen(function* () {
       const { live } = yield* daemon.sessions.get({ path: { session } })

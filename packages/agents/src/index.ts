@@ -1,0 +1,6 @@
+export type { Agent } from "./Agent.ts"
+export { type AgentSetting, AgentSettings } from "./AgentSettings.ts"
+export * as AgentTool from "./AgentTool.ts"
+export { agents } from "./agents.ts"
+export { ImportError, type ImportReport } from "./Importer.ts"
+export * as SignIn from "./SignIn.ts"
