@@ -144,7 +144,12 @@ export const layer = (options: Options): Layer.Layer<Sessions, never, Approvals 
             surface: "scvd",
             id,
             policy: values.tools.approval_policy
-          }).pipe(Effect.provide(services), Effect.provideService(Approval.Approver, approver), Scope.extend(scope))
+          }).pipe(
+            // Before the services: they are a whole context, with a scope in it that lives as long as the daemon.
+            Scope.extend(scope),
+            Effect.provide(services),
+            Effect.provideService(Approval.Approver, approver)
+          )
           const now = yield* Clock.currentTimeMillis
           const opened: OpenSession = {
             id,

@@ -1,14 +1,12 @@
 import * as fs from "node:fs"
-import * as path from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { InputSchema, Tool, Workspace } from "@scv/core"
 import { builtins } from "@scv/runtime"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
-import { run } from "../src/Scvd.ts"
-import { ask, eventually, makeWorkspace, socketOf, until } from "./support/daemon.ts"
+import { makeWorkspace, until } from "./support/daemon.ts"
+import { startInProcess } from "./support/inProcess.ts"
 
 /** A tool of somebody else's, which needs the workspace and asks before it runs. */
 const shout = Effect.flatMap(Workspace.Workspace, (workspace) =>
@@ -27,36 +25,47 @@ const shout = Effect.flatMap(Workspace.Workspace, (workspace) =>
 describe("a tool of somebody else's", () => {
   it.scopedLive("is listed, asked about and run by a daemon", () =>
     Effect.gen(function* () {
-      const home = yield* makeWorkspace
       const workspace = yield* makeWorkspace
-      const before = process.env.SCV_HOME
-      process.env.SCV_HOME = home
-      const stop = yield* Deferred.make<void>()
-      const stopping = { requested: Deferred.await(stop), hurried: Effect.never }
-      const daemon = yield* Effect.forkScoped(run(["node", "scvd"], [...builtins, shout], stopping))
-      const where = { socketPath: socketOf(home) }
-      yield* eventually(() => fs.existsSync(where.socketPath))
-      const listed = yield* ask(where, `/v1/tools?workspace=${encodeURIComponent(workspace)}`)
+      const daemon = yield* startInProcess([...builtins, shout])
+      const listed = yield* daemon.ask(`/v1/tools?workspace=${encodeURIComponent(workspace)}`)
       assert.include(
         listed.json.tools.map(({ name }: { name: string }) => name),
         "shout"
       )
-      const { session_id } = (yield* ask(where, "/v1/sessions", { json: { workspace } })).json
+      const { session_id } = (yield* daemon.ask("/v1/sessions", { json: { workspace } })).json
       const call = yield* Effect.fork(
-        ask(where, `/v1/sessions/${session_id}/calls`, { json: { tool: "shout", input: { word: "hi" } } })
+        daemon.ask(`/v1/sessions/${session_id}/calls`, { json: { tool: "shout", input: { word: "hi" } } })
       )
-      const { json } = yield* until(ask(where, "/v1/approvals"), (list) => list.json.approvals.length > 0)
+      const { json } = yield* until(daemon.ask("/v1/approvals"), (list) => list.json.approvals.length > 0)
       assert.deepInclude(json.approvals[0], { tool: "shout", plan: { word: "HI" } })
-      yield* ask(where, `/v1/approvals/${json.approvals[0].approval_id}`, { json: { decision: "approve" } })
+      yield* daemon.ask(`/v1/approvals/${json.approvals[0].approval_id}`, { json: { decision: "approve" } })
       assert.deepInclude((yield* Fiber.join(call)).json, {
         status: "completed",
         result: { shouted: "HI", where: workspace }
       })
-      yield* Deferred.succeed(stop, undefined)
-      assert.strictEqual(yield* Fiber.join(daemon), 0)
-      assert.isFalse(fs.existsSync(path.join(home, "state/scvd.sock")))
-      if (before === undefined) delete process.env.SCV_HOME
-      else process.env.SCV_HOME = before
+      assert.strictEqual(yield* daemon.stop, 0)
+      assert.isFalse(fs.existsSync(daemon.socketPath))
+    })
+  )
+})
+
+describe("a session that is closed", () => {
+  it.scopedLive("leaves no fiber in the daemon", () =>
+    Effect.gen(function* () {
+      const workspace = yield* makeWorkspace
+      const daemon = yield* startInProcess(builtins)
+      const round = Effect.gen(function* () {
+        const { session_id } = (yield* daemon.ask("/v1/sessions", { json: { workspace } })).json
+        yield* daemon.ask(`/v1/sessions/${session_id}/calls`, { json: { tool: "read", input: { path: "none" } } })
+        yield* daemon.ask(`/v1/sessions/${session_id}`, { method: "DELETE" })
+      })
+      yield* round
+      const fibers = Effect.map(Fiber.roots, (roots) => roots.length)
+      const before = yield* fibers
+      yield* Effect.replicateEffect(round, 10)
+      // Those of the last requests end in a moment.
+      yield* until(fibers, (count) => count <= before)
+      assert.strictEqual(yield* daemon.stop, 0)
     })
   )
 })
