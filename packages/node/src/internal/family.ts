@@ -1,4 +1,5 @@
 /** The processes of one call, found again wherever they are, and signalled only while they are who they were. */
+import { setTimeout as pause } from "node:timers/promises"
 import type { ProcessSpawner } from "@scv/core"
 import { codeOf } from "./errno.ts"
 import { byProc, type Entry, type ProcessTable } from "./processTable.ts"
@@ -6,10 +7,19 @@ import { byProc, type Entry, type ProcessTable } from "./processTable.ts"
 /** For how long after the start descendants are known to have the numbers that follow the leader's own, in ms. */
 const trustNumbers = 2000
 
+/** How often a look that may have missed somebody is taken again, and the pause in between, in milliseconds. */
+const maxLooks = 10
+const lookAgain = 2
+
+/** The kernel's own threads are children of this one, and have no environment. */
+const kernelParent = 2
+
 /** A leader and all that it starts. */
 export class Family {
   /** Members of the group by number, with their start times, from when nobody else could have the group's number. */
   readonly #known = new Map<number, string>()
+  /** Processes that never show an environment, by number, with their start times. */
+  readonly #blank = new Map<number, string>()
   readonly #table: ProcessTable
   readonly #pid: number
   readonly #tag: string
@@ -58,18 +68,40 @@ export class Family {
     return this.#table !== byProc || Number(start) >= Number(this.#start)
   }
 
+  /**
+   * The live members. A process that was forked during a look by one that ended in it is seen by neither, and one that is
+   * between two programs shows no environment: where a look finds nobody it is taken again until it was undisturbed.
+   */
   async members(): Promise<ReadonlyArray<ProcessSpawner.Member>> {
-    const isProc = this.#table === byProc
-    if (isProc && this.#isReaped && byProc.newest() === this.#pid) return []
-    const entries = (await this.#table.list(...(isProc ? this.#range() : []))).filter((entry) => this.#canBeOurs(entry))
+    if (this.#table !== byProc) return (await this.#look()).members
+    if (this.#isReaped && byProc.newest() === this.#pid) return []
+    for (let range = this.#range(), looks = 1; ; looks++) {
+      const newest = byProc.newest()
+      const { blank, members } = await this.#look(...range)
+      const last = byProc.newest()
+      if (members.length > 0 || (blank.length === 0 && last === newest)) return members
+      if (looks === maxLooks) {
+        for (const { pid, start } of blank) this.#blank.set(pid, start)
+        return members
+      }
+      if (blank.length > 0) await pause(lookAgain)
+      range = blank.length === 0 && last > newest ? [newest + 1, last] : this.#range()
+    }
+  }
+
+  /** One look at the members, and at who may become one: live processes that show no environment. */
+  async #look(...range: readonly [from?: number, to?: number]): Promise<{
+    readonly members: ReadonlyArray<ProcessSpawner.Member>
+    readonly blank: ReadonlyArray<Entry>
+  }> {
+    const entries = (await this.#table.list(...range)).filter((entry) => this.#canBeOurs(entry))
     const leader = entries.find(({ pid }) => pid === this.#pid)
     const isGroupsOwn = !this.#isReaped || leader === undefined || leader.start === this.#start
     const found = new Map<number, Entry>()
-    const tagged = new Map<number, boolean>()
+    const tagged = new Map<number, boolean | undefined>()
     const hasTag = (pid: number): boolean => {
-      const known = tagged.get(pid) ?? this.#table.hasTag(pid, this.#tag)
-      tagged.set(pid, known)
-      return known
+      if (!tagged.has(pid)) tagged.set(pid, this.#table.hasTag(pid, this.#tag))
+      return tagged.get(pid) === true
     }
     const isOurs = (entry: Entry): boolean => {
       if (entry.pid === this.#pid) return !this.#isReaped
@@ -84,7 +116,14 @@ export class Family {
       before = found.size
       for (const entry of entries) if (!found.has(entry.pid) && isOurs(entry)) found.set(entry.pid, entry)
     }
-    return [...found.values()]
+    const isBlank = (entry: Entry): boolean =>
+      entry.isAlive &&
+      entry.parent !== kernelParent &&
+      !found.has(entry.pid) &&
+      tagged.has(entry.pid) &&
+      tagged.get(entry.pid) === undefined &&
+      this.#blank.get(entry.pid) !== entry.start
+    const members = [...found.values()]
       .filter(({ isAlive }) => isAlive)
       .map((entry) => {
         const inGroup = entry.group === this.#pid && isGroupsOwn
@@ -99,6 +138,7 @@ export class Family {
           }
         }
       })
+    return { members, blank: entries.filter(isBlank) }
   }
 
   async signal(signal: ProcessSpawner.Signal, members: ReadonlyArray<ProcessSpawner.Member>): Promise<void> {

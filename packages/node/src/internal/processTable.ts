@@ -18,8 +18,11 @@ export interface ProcessTable {
   readonly get: (pids: ReadonlyArray<number>) => Promise<ReadonlyArray<Entry>> | ReadonlyArray<Entry>
   /** All processes that can be seen; with bounds, at least those whose numbers lie in between. */
   readonly list: (from?: number, to?: number) => Promise<ReadonlyArray<Entry>> | ReadonlyArray<Entry>
-  /** Whether a process was started with a variable of that name; false where that cannot be seen. */
-  readonly hasTag: (pid: number, tag: string) => boolean
+  /**
+   * Whether a process was started with a variable of that name; false where that cannot be seen, and undefined where it
+   * cannot be seen just now, as between two programs that the process runs.
+   */
+  readonly hasTag: (pid: number, tag: string) => boolean | undefined
   /** The command line, as the process itself has it. */
   readonly commandOf: (pid: number) => string
 }
@@ -67,7 +70,10 @@ export const byProc = {
       .map((name) => statOf(Number(name)))
       .filter(isEntry)
   },
-  hasTag: (pid: number, tag: string) => `\0${readProc(`/proc/${pid}/environ`) ?? ""}`.includes(`\0${tag}=`),
+  hasTag: (pid: number, tag: string) => {
+    const environment = readProc(`/proc/${pid}/environ`)
+    return environment === "" ? undefined : `\0${environment ?? ""}`.includes(`\0${tag}=`)
+  },
   commandOf: (pid: number) => {
     const line = readProc(`/proc/${pid}/cmdline`)?.replaceAll("\0", " ").trim()
     return line === undefined || line === ""
