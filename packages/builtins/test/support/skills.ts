@@ -4,6 +4,7 @@ import * as path from "node:path"
 import { promptSection, readSkill, SkillCatalogue } from "@scv/builtins"
 import {
   Approval,
+  AuditLog,
   type Directory,
   InputSchema,
   Limits,
@@ -96,11 +97,11 @@ export const open = ({ at }: Place, options: Options = {}) =>
       ),
       Layer.provideMerge(Workspace.layer(at("ws"))),
       Layer.provideMerge(Limits.layer()),
-      Layer.provideMerge(Layer.merge(Approval.unattended, NodeDigest.layer)),
+      Layer.provideMerge(Layer.mergeAll(Approval.unattended, AuditLog.none, NodeDigest.layer)),
       Layer.provideMerge(directories)
     )
     const context = yield* Layer.build(services)
-    const session = yield* Session.make({ policy }).pipe(Effect.provide(context))
+    const session = yield* Session.make({ policy, surface: "library" }).pipe(Effect.provide(context))
     return {
       session,
       catalogue: Effect.provide(
