@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
+import { auditLogIn } from "./auditLog.ts"
 import { type Benchmark, interleaved, type Row, repeated, summed, time } from "./measure.ts"
 
 const scratch = Effect.acquireRelease(
@@ -35,6 +36,7 @@ const sessionIn = (workspace: string) =>
       Layer.provideMerge(NodeHome.layer(path.join(workspace, ".scv"))),
       Layer.provide(NodeDirectory.layer())
     ),
+    auditLogIn(workspace),
     Approval.unattended
   )
 
@@ -69,7 +71,7 @@ const benchmark = <E>(
   Effect.gen(function* () {
     const at = yield* scratch
     return yield* Effect.gen(function* () {
-      return yield* rows(yield* Session.make({ policy: "on-risk", assumeYes: true }), at)
+      return yield* rows(yield* Session.make({ surface: "bench", policy: "on-risk", assumeYes: true }), at)
     }).pipe(Effect.provide(sessionIn(at)))
   }).pipe(Effect.scoped, Effect.orDie)
 

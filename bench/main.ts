@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import { bashCall, bashEnding, bashOutput } from "./bash.ts"
 import { type Benchmark, table } from "./measure.ts"
 import { containedRead, readCall } from "./read.ts"
+import { skillDiscovery } from "./skills.ts"
 import { startup } from "./startup.ts"
 import { durableWrite } from "./write.ts"
 
@@ -14,7 +15,8 @@ const benchmarks: ReadonlyArray<Benchmark> = [
   durableWrite,
   bashCall,
   bashEnding,
-  bashOutput
+  bashOutput,
+  skillDiscovery
 ]
 
 const rows = (await Effect.runPromise(Effect.all(benchmarks))).flat()

@@ -7,6 +7,7 @@ import { Approval, Directory, Limits, Session, ToolRegistry, Workspace } from "@
 import { NodeDigest, NodeDirectory, NodeHome } from "@scv/node"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { auditLogIn } from "./auditLog.ts"
 import { type Benchmark, interleaved, repeated } from "./measure.ts"
 
 const scratch = Effect.acquireRelease(
@@ -49,6 +50,7 @@ const sessionIn = (workspace: string) =>
       Layer.provideMerge(NodeHome.layer(path.join(workspace, ".scv"))),
       Layer.provide(NodeDirectory.layer())
     ),
+    auditLogIn(workspace),
     Approval.unattended
   )
 
@@ -68,7 +70,7 @@ export const readCall: Benchmark = Effect.gen(function* () {
   }
 
   return yield* Effect.gen(function* () {
-    const session = yield* Session.make({ policy: "on-risk" })
+    const session = yield* Session.make({ surface: "bench", policy: "on-risk" })
     const call = Effect.flatMap(session.call({ tool: "read", input: { path: asked } }), (answer) => {
       const { result } = answer
       const isRight =

@@ -7,24 +7,25 @@ import * as ValidationError from "@effect/cli/ValidationError"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Terminal from "@effect/platform/Terminal"
-import { Display, suggestion } from "@scv/core"
+import { suggestion } from "@scv/core"
 import type { OfferedTool } from "@scv/runtime"
-import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Logger from "effect/Logger"
 import * as Ref from "effect/Ref"
 import { agents } from "./commands/agents.ts"
+import { audit } from "./commands/audit.ts"
 import { call } from "./commands/call.ts"
 import { completions } from "./commands/completions.ts"
 import { config } from "./commands/config.ts"
 import { doctor } from "./commands/doctor.ts"
 import * as options from "./commands/options.ts"
 import { session } from "./commands/session.ts"
+import { skills } from "./commands/skills.ts"
 import { tools } from "./commands/tools.ts"
 import { refusal } from "./Envelope.ts"
-import { broken, ExitCode, interrupted, unusable } from "./ExitCode.ts"
+import { ExitCode, unusable } from "./ExitCode.ts"
+import { complain, exitCodeOf } from "./Frame.ts"
 import { helpFor, helpTopic, isGroup } from "./help.ts"
 import { PassedOn } from "./PassedOn.ts"
 import type { Signals } from "./Signals.ts"
@@ -48,17 +49,6 @@ const withFaultsKept =
           })
       })
     )
-
-/** What is logged goes to stderr, and nothing of it can redraw the terminal. */
-const logger = (stdio: typeof Stdio.Service) =>
-  Logger.replace(
-    Logger.defaultLogger,
-    Logger.make(({ cause, message }) => {
-      const said = Array.isArray(message) ? message.map(String).join(" ") : String(message)
-      const why = Cause.isEmpty(cause) ? "" : `\n${Cause.pretty(cause)}`
-      Effect.runFork(stdio.err(`scv: ${Display.lines(said + why)}\n`))
-    })
-  )
 
 // No option of ours reads files or asks questions, so the library gets a machine that has neither.
 const machine = Layer.mergeAll(
@@ -104,7 +94,6 @@ export const run = (
 ): Effect.Effect<number, never, Stdio | Signals> =>
   Effect.gen(function* () {
     const stdio = yield* Stdio
-    const exitCode = yield* Ref.make(0)
     const [argv, passedOn] = divided(given)
     const faults: Array<string> = []
 
@@ -120,6 +109,8 @@ export const run = (
         tools(offered),
         session(offered),
         agents,
+        skills(offered),
+        audit,
         config,
         doctor,
         completions(descriptor)
@@ -127,7 +118,6 @@ export const run = (
     )
     const execute = Command.run(root, { name: "scv", version, executable: "scv", summary: Span.empty })
 
-    const complain = (message: string) => stdio.err(`scv: ${Display.bounded(message, 2000)}\n`)
     const refuse = (message: string) =>
       Effect.gen(function* () {
         yield* complain(`${message}; see scv ${helpTopic(argv[2])}--help`)
@@ -145,21 +135,13 @@ export const run = (
     const unknown = unknownOption(argv.slice(2))
     if (unknown !== undefined) return yield* refuse(unknown)
     return yield* execute(argv).pipe(
-      Effect.zipRight(Ref.get(exitCode)),
-      Effect.catchAll((error) => {
-        if (ValidationError.isValidationError(error)) return refuse(faults.join("; "))
-        return Effect.as(complain(error.message), unusable)
-      }),
-      Effect.catchAllCause((cause) =>
-        Cause.isInterruptedOnly(cause)
-          ? Effect.succeed(interrupted)
-          : Effect.as(Effect.logError("a fault of scv itself", cause), broken)
+      Effect.catchIf(ValidationError.isValidationError, () =>
+        Effect.flatMap(refuse(faults.join("; ")), (code) => Effect.flatMap(ExitCode, Ref.set(code)))
       ),
       withFaultsKept(stdio, faults),
-      Effect.provideService(ExitCode, exitCode),
       Effect.provideService(PassedOn, passedOn),
       Effect.provide(machine),
-      Effect.provide(logger(stdio)),
-      Effect.provideService(CliConfig.CliConfig, CliConfig.make({ showBuiltIns: false, showTypes: false }))
+      Effect.provideService(CliConfig.CliConfig, CliConfig.make({ showBuiltIns: false, showTypes: false })),
+      exitCodeOf
     )
   })

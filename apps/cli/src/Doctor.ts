@@ -1,7 +1,8 @@
 /** What SCV needs of a machine, checked. */
 import { existsSync } from "node:fs"
 import { CallTag, Directory, Display, ProcessGroup, ProcessSpawner, ServerEnvironment } from "@scv/core"
-import { NodeCallTag, NodeDirectory, NodeProcessSpawner, NodeServerEnvironment } from "@scv/node"
+import { NodeAuditLog, NodeCallTag, NodeDirectory, NodeProcessSpawner, NodeServerEnvironment } from "@scv/node"
+import { Machine } from "@scv/runtime"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 
@@ -166,11 +167,28 @@ const processTable: Effect.Effect<Check> = Effect.sync(() => {
   }
 })
 
+const auditLog: Effect.Effect<Check> = Effect.suspend(() => {
+  const directory = Machine.auditDirectory()
+  return Effect.map(
+    NodeAuditLog.inspect(directory),
+    ({ bytes, fault, files }): Check =>
+      fault === undefined
+        ? { name: "audit log", status: "ok", found: `${files} files, ${bytes} bytes in ${directory}` }
+        : {
+            name: "audit log",
+            status: "fail",
+            found: `calls are not recorded: ${directory}: ${fault}`,
+            mend: "make room there, and make the folder yours and writable; what is a link in it must go"
+          }
+  )
+})
+
 /** All checks, in the order in which they are shown. */
 export const checks: Effect.Effect<ReadonlyArray<Check>> = Effect.all([
   nodeVersion,
   containment,
   processTable,
   outputOrder,
-  shell
+  shell,
+  auditLog
 ]).pipe(Effect.provide(Layer.mergeAll(NodeProcessSpawner.layer(), NodeServerEnvironment.layer, NodeCallTag.layer)))

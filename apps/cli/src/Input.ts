@@ -1,6 +1,6 @@
 /** What comes in by stdin: bounded, strict UTF-8. */
 import type { Readable } from "node:stream"
-import { ToolError } from "@scv/core"
+import { Lines, ToolError } from "@scv/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
@@ -60,35 +60,17 @@ export const readAll: Effect.Effect<string, ToolError, Stdio> = Effect.gen(funct
 /** A line of stdin, or why there is none. */
 export type Line = { readonly text: string } | { readonly fault: string }
 
+const lineOf = (line: Lines.Line): Line => {
+  if ("tooLong" in line) return { fault: `a line of ${line.tooLong} bytes; the most is ${maxBytes}` }
+  const text = decode(line.bytes)
+  return text === undefined ? { fault: "a line that is not UTF-8" } : { text }
+}
+
 /** The lines of stdin, framed by LF alone. A line that is too long or no UTF-8 is a fault, and the next one works. */
 export const lines: Effect.Effect<Stream.Stream<Line>, never, Stdio> = Effect.map(Stdio, ({ input }) => {
-  let parts: Array<Buffer> = []
-  let size = 0
-  const take = (last?: Buffer): Line => {
-    const length = size + (last?.length ?? 0)
-    const bytes = Buffer.concat(last === undefined ? parts : [...parts, last])
-    parts = []
-    size = 0
-    if (length > maxBytes) return { fault: `a line of ${length} bytes; the most is ${maxBytes}` }
-    const text = decode(bytes)
-    return text === undefined ? { fault: "a line that is not UTF-8" } : { text }
-  }
-  const split = (chunk: Buffer): ReadonlyArray<Line> => {
-    const found: Array<Line> = []
-    let from = 0
-    for (let at = chunk.indexOf(10, from); at !== -1; at = chunk.indexOf(10, from)) {
-      found.push(take(chunk.subarray(from, at)))
-      from = at + 1
-    }
-    const rest = chunk.subarray(from)
-    size += rest.length
-    // What is over the limit is counted, not kept.
-    if (size <= maxBytes) parts.push(rest)
-    else parts = []
-    return found
-  }
+  const { end, push } = Lines.framer(maxBytes)
   return Stream.concat(
-    Stream.mapConcat(chunksOf(input), split),
-    Stream.suspend(() => (size > 0 ? Stream.make(take()) : Stream.empty))
+    Stream.mapConcat(chunksOf(input), (chunk) => push(chunk).map(lineOf)),
+    Stream.suspend(() => Stream.fromIterable(end().map(lineOf)))
   )
 })

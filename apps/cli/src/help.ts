@@ -16,6 +16,8 @@ Commands:
   tools               list the tools
   session             serve calls over JSON lines on stdin and stdout
   agents              see to the sign-ins of the agents that can be delegated to
+  skills              list the skills, and what is wrong with the others
+  audit               show the record of all calls
   config              show what is configured and where it comes from
   doctor              tell what this machine has and lacks
   completions SHELL   print a completion script for bash, zsh or fish
@@ -100,6 +102,42 @@ Try:
   scv agents import codex
 `
 
+const skills = `List every skill folder: offered, shadowed by another one of its name, or refused, and why.
+
+Usage: scv skills [OPTIONS]
+
+Options:
+  --json            print JSON, with all names, paths and roots
+  --workspace DIR   the directory to work in; default: the current one
+
+A skill is a folder with a SKILL.md that begins with a name and a description. Skills are looked for in the workspace's
+.scv/skills, in your own $SCV_HOME/skills, and, where an agent can be delegated to, in .agents/skills and .claude/skills
+of the workspace and of the folders in it. Where two have one name, the first wins.
+
+Try:
+  scv call read_skill '{"name":"NAME"}'
+`
+
+const audit = `Show the record of all calls, one line a call, the newest end last.
+
+Usage: scv audit [OPTIONS]
+
+Options:
+  --session ID      only calls of this session
+  --tool NAME       only calls of this tool
+  --day YYYY-MM-DD  only calls that came in on this day, by the local time of this machine (see TZ)
+  --status STATUS   only calls that ended so: completed, failed, invalid, denied, timed_out or cancelled; or
+                    unfinished: no end is recorded, so it still runs or its process was killed
+  --json            print JSON, one object a line, with all that is recorded; times are UTC
+
+A line shows local time, status, tool, session and number of the call in it, duration, who decided what, and the plan.
+What is written to files is recorded by size and hash only, and what tools answer by size.
+
+Try:
+  scv audit --day "$(date +%F)" --status denied
+  scv audit --json | tail -n 1
+`
+
 const config = `Show what is configured and where it comes from.
 
 Usage: scv config show [--json] [--workspace DIR]
@@ -129,7 +167,7 @@ Try:
   scv completions fish | source
 `
 
-const texts: Record<string, string> = { call, tools, session, agents, config, doctor, completions }
+const texts: Record<string, string> = { call, tools, session, agents, skills, audit, config, doctor, completions }
 
 /** The help for a command, or the first page where there is no such command. */
 export const helpFor = (command: string | undefined): string =>

@@ -3,7 +3,7 @@ import * as path from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { processesWith, until } from "./support/processes.ts"
-import { command, envelopeOf, makeWorkspace, type Running, scv, startProgram, startScv } from "./support/scv.ts"
+import { command, envelopeOf, makeWorkspace, type Running, scv, startOnTerminal, startScv } from "./support/scv.ts"
 
 const gone = (mark: string) =>
   Effect.timeoutTo(
@@ -87,8 +87,8 @@ describe("scv call bash", () => {
   it.scopedLive("leaves nothing when its terminal is closed", () =>
     Effect.gen(function* () {
       const { call, env, workspace } = yield* place
-      const quoted = [process.execPath, command, ...call("sleep 70 & touch up; wait")].map((word) => `'${word}'`)
-      const terminal = yield* startProgram(["script", "-qec", quoted.join(" "), "/dev/null"], workspace, env)
+      const argv = [process.execPath, command, ...call("sleep 70 & touch up; wait")]
+      const terminal = yield* startOnTerminal(argv, workspace, env)
       yield* isThere(workspace, "up")
       terminal.kill("SIGKILL")
       yield* until(() => processesWith(workspace).length === 0).pipe(Effect.timeout("5 seconds"), Effect.orDie)
@@ -127,8 +127,7 @@ describe("scv call bash", () => {
     Effect.gen(function* () {
       const { call, env, workspace } = yield* place
       const script = "printf 'one\\033[2J\\n'; until [ -e go ]; do sleep 0.05; done; echo two"
-      const quoted = [process.execPath, command, ...call(script)].map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
-      const terminal = yield* startProgram(["script", "-qec", quoted.join(" "), "/dev/null"], workspace, env)
+      const terminal = yield* startOnTerminal([process.execPath, command, ...call(script)], workspace, env)
       yield* terminal.until("one\\x1b[2J")
       fs.writeFileSync(path.join(workspace, "go"), "")
       yield* terminal.until('"status":"completed"')

@@ -4,6 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { ToolResult } from "@scv/core"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
+import { names } from "../src/commands/options.ts"
 import { command, envelopeOf, makeWorkspace, scv, startProgram, startScv } from "./support/scv.ts"
 
 const withFile = Effect.tap(makeWorkspace, (workspace) =>
@@ -163,7 +164,7 @@ describe("scv --help", () => {
       const workspace = yield* withFile
       const { stdout: root } = yield* scv(["--help"], workspace)
       const commands = [...root.matchAll(/^ {2}([a-z]+)(?: [A-Z[\] ]+)? {2,}/gm)].map(([, name = ""]) => name)
-      assert.includeMembers(commands, ["call", "tools", "session", "doctor", "completions"])
+      assert.includeMembers(commands, ["call", "tools", "session", "audit", "doctor", "completions"])
       for (const name of commands) {
         const { code, stderr, stdout } = yield* scv([name, "--help"], workspace)
         assert.include(stdout, `Usage: scv ${name}`)
@@ -179,11 +180,15 @@ describe("scv --help", () => {
     Effect.gen(function* () {
       const workspace = yield* withFile
       const { stdout: script } = yield* scv(["completions", "bash"], workspace)
-      const options = new Set(script.match(/--(?:workspace|yes|policy|json)\b/g))
-      assert.sameMembers([...options], ["--workspace", "--yes", "--policy", "--json"])
+      const library = ["--completions", "--log-level", "--version", "--wizard"]
+      const options = new Set(script.match(/--[a-z][a-z-]*/g))
+      assert.sameMembers(
+        [...options].filter((option) => !library.includes(option)),
+        [...names]
+      )
       for (const shell of ["bash", "zsh", "fish"]) {
         const { stdout } = yield* scv(["completions", shell], workspace)
-        for (const name of ["call", "tools", "session", "doctor"]) assert.include(stdout, name, shell)
+        for (const name of ["call", "tools", "session", "audit", "doctor"]) assert.include(stdout, name, shell)
       }
     })
   )
@@ -202,7 +207,7 @@ describe("scv doctor", () => {
       const { checks } = JSON.parse(stdout) as { checks: ReadonlyArray<Record<string, string>> }
       assert.deepStrictEqual(
         checks.map(({ name }) => name),
-        ["node", "containment", "processes", "output", "login shell"]
+        ["node", "containment", "processes", "output", "login shell", "audit log"]
       )
       for (const check of checks) assert.strictEqual(check.status === "ok", check.mend === undefined)
     })

@@ -2,25 +2,30 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { command, makeWorkspace, startProgram } from "./support/scv.ts"
+import { command, makeWorkspace, type Running, startOnTerminal } from "./support/scv.ts"
 
-/** The command on a pseudo-terminal, which `script` of util-linux makes. */
-const onTerminal = (input = `'{"path":".env"}'`) =>
+/** The command on a terminal. */
+const onTerminal = (input = '{"path":".env"}') =>
   Effect.gen(function* () {
     const workspace = yield* makeWorkspace
     fs.writeFileSync(path.join(workspace, ".env"), "KEY=abc123\n")
-    const line = `'${process.execPath}' '${command}' call read ${input}; echo "code $?"`
-    return yield* startProgram(["script", "-qec", line, "/dev/null"], workspace)
+    return yield* startOnTerminal([process.execPath, command, "call", "read", input], workspace)
+  })
+
+const endsWith = (running: Running, code: number) =>
+  Effect.map(running.ended, (ended) => {
+    assert.strictEqual(ended.code, code)
+    return ended
   })
 
 describe("a question at the terminal", () => {
   const answers = [
-    ["y\n", "code 0"],
-    ["YES\n", "code 0"],
-    ["n\n", "code 3"],
-    ["\n", "code 3"],
-    ["\u0004", "code 3"],
-    ["\u0003", "code 130"]
+    ["y\n", 0],
+    ["YES\n", 0],
+    ["n\n", 3],
+    ["\n", 3],
+    ["\u0004", 3],
+    ["\u0003", 130]
   ] as const
 
   for (const [typed, code] of answers) {
@@ -29,7 +34,7 @@ describe("a question at the terminal", () => {
         const running = yield* onTerminal()
         yield* running.until("Approve? [y/N] ")
         running.write(typed)
-        yield* running.until(code)
+        yield* endsWith(running, code)
       })
     )
   }
@@ -41,9 +46,7 @@ describe("a question at the terminal", () => {
       running.write("maybe\n")
       yield* running.until("Please answer y or n.")
       running.write("y\n")
-      yield* running.until("code 0")
-      running.end()
-      const { stdout } = yield* running.ended
+      const { stdout } = yield* endsWith(running, 0)
       assert.include(stdout, "KEY=abc123")
     })
   )
@@ -55,7 +58,7 @@ describe("a question at the terminal", () => {
       yield* running.until("Approve? [y/N] ")
       running.write("y\n")
       yield* running.until("KEY=abc123")
-      yield* running.until("code 0")
+      yield* endsWith(running, 0)
     })
   )
 
@@ -67,7 +70,7 @@ describe("a question at the terminal", () => {
       running.write("maybe\ny\n")
       yield* running.until("Please answer y or n.")
       running.write("n\n")
-      yield* running.until("code 3")
+      yield* endsWith(running, 3)
     })
   )
 })

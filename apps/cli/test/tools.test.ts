@@ -106,7 +106,7 @@ describe("every tool", () => {
       const workspace = yield* makeWorkspace
       fs.mkdirSync(path.join(workspace, "a"))
       fs.writeFileSync(path.join(workspace, "a/b"), "text")
-      const live = yield* Session.make({ policy: "never" }).pipe(
+      const live = yield* Session.make({ surface: "test", policy: "never" }).pipe(
         Effect.provide(Layer.merge(LocalSession.single({ workspace }, builtins), Approval.unattended))
       )
       const inputs = FastCheck.sample(FastCheck.oneof(odd, likely, deep), 1500)

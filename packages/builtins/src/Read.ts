@@ -1,5 +1,17 @@
 /** The tool `read`. Source: spec, "`read`"; design, "Small decisions". */
-import { Digest, Directory, Display, Home, InputSchema, Limits, Tool, ToolError, Utf8, Workspace } from "@scv/core"
+import {
+  Digest,
+  Directory,
+  Display,
+  Home,
+  InputSchema,
+  Limits,
+  Recorded,
+  Tool,
+  ToolError,
+  Utf8,
+  Workspace
+} from "@scv/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { isSecretLike } from "./SecretLike.ts"
@@ -27,34 +39,17 @@ const Plan = Schema.Struct({
 type Plan = typeof Plan.Type
 
 const Output = Schema.Struct({
-  path: Schema.String,
+  path: Recorded.whole(Schema.String),
   content: Schema.String,
   offset: Schema.Number.annotations({ description: "Bytes before the selection." }),
   bytes: Schema.Number.annotations({ description: "Bytes of the selection." }),
   total_bytes: Schema.Number.annotations({ description: "Bytes of the whole file." }),
   truncated: Schema.Boolean.annotations({ description: "Whether bytes follow the selection." }),
   sha256: Schema.optionalWith(
-    Schema.String.annotations({ description: "Of the whole file, where the selection covers it all." }),
+    Recorded.whole(Schema.String).annotations({ description: "Of the whole file, where the selection covers it all." }),
     { exact: true }
   )
 })
-
-/** The longest character of UTF-8, in bytes. */
-const longest = 4
-
-const characterLength = (first: number): number => (first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4)
-
-/** The whole character around a cut, as positions in `bytes`, or undefined where there is none. */
-const characterAround = (bytes: Uint8Array, cut: number): readonly [start: number, end: number] | undefined => {
-  let start = cut
-  while (start > 0 && cut - start < longest && Utf8.isContinuation(bytes[start])) start--
-  const first = bytes[start]
-  if (first === undefined || start === cut) return undefined
-  const end = start + characterLength(first)
-  return end > cut && end <= bytes.length && Utf8.decodeStrict(bytes.subarray(start, end)) !== undefined
-    ? [start, end]
-    : undefined
-}
 
 /** A part of a file with up to three bytes on each side, so that a cut character can be told from a bad one. */
 interface Selection {
@@ -69,14 +64,14 @@ interface Selection {
 const notUtf8 = (plan: Plan, { base, bytes, end, start }: Selection): ToolError => {
   const fail = (detail: string) =>
     new ToolError({ kind: "not_utf8", message: `${Display.bounded(plan.path, 200)}: ${detail}` })
-  const atStart = characterAround(bytes, start)
+  const atStart = Utf8.characterAround(bytes, start)
   if (atStart !== undefined) {
     const [before, after] = atStart
     return fail(
       `offset ${plan.offset} is inside a character; the nearest good offsets are ${base + before} and ${base + after}`
     )
   }
-  const atEnd = characterAround(bytes, end)
+  const atEnd = Utf8.characterAround(bytes, end)
   if (atEnd !== undefined && Utf8.decodeStrict(bytes.subarray(start, atEnd[0])) !== undefined) {
     const shorter = atEnd[0] - start
     const better = shorter > 0 ? `${shorter} or ${atEnd[1] - start}` : `${atEnd[1] - start}`
@@ -90,8 +85,8 @@ const notUtf8 = (plan: Plan, { base, bytes, end, start }: Selection): ToolError 
 
 /** Where a selection that only our own maximum cuts ends: before the character that does not fit. */
 const lastBoundary = ({ bytes, end, start }: Selection): number => {
-  const cut = characterAround(bytes, end)
-  return cut === undefined || cut[0] < start ? end : cut[0]
+  const boundary = Utf8.boundaryBefore(bytes, end)
+  return boundary < start ? end : boundary
 }
 
 /** Reads text from a file of the workspace. Needs the workspace it reads from. */
@@ -149,11 +144,11 @@ export const read: Effect.Effect<
     run: (plan) =>
       Effect.gen(function* () {
         const { identity, length, location, offset, path } = plan
-        const base = Math.max(0, offset - (longest - 1))
+        const base = Math.max(0, offset - (Utf8.longest - 1))
         const range = yield* Effect.mapError(
           workspace.read(path, {
             offset: base,
-            length: offset - base + length + (longest - 1),
+            length: offset - base + length + (Utf8.longest - 1),
             expected: { location, identity }
           }),
           Directory.toToolError

@@ -1,5 +1,17 @@
 /** The tool `write`. Source: spec, "`write`"; design, "Small decisions". */
-import { Digest, Directory, Display, Home, InputSchema, Limits, Tool, ToolError, Utf8, Workspace } from "@scv/core"
+import {
+  Digest,
+  Directory,
+  Display,
+  Home,
+  InputSchema,
+  Limits,
+  Recorded,
+  Tool,
+  ToolError,
+  Utf8,
+  Workspace
+} from "@scv/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Diff from "./Diff.ts"
@@ -27,7 +39,7 @@ const Plan = Schema.Struct({
   /** Where the path leads, all links followed. */
   location: Schema.String,
   mode: Schema.Literal("create", "replace"),
-  content: Schema.String,
+  content: Recorded.byDigest(Schema.String),
   /** The directory that it comes into, or the nearest one that is there. */
   parent: Directory.Identity,
   /** The file that is replaced, as it was when the plan was made. */
@@ -36,9 +48,9 @@ const Plan = Schema.Struct({
 })
 
 const Output = Schema.Struct({
-  path: Schema.String,
+  path: Recorded.whole(Schema.String),
   bytes: Schema.Number.annotations({ description: "Bytes of the file now." }),
-  sha256: Schema.String.annotations({ description: "Of the file now, in hex." }),
+  sha256: Recorded.whole(Schema.String).annotations({ description: "Of the file now, in hex." }),
   created: Schema.Boolean.annotations({ description: "Whether the file is new." })
 })
 

@@ -1,3 +1,7 @@
 export { bash } from "./Bash.ts"
 export { read } from "./Read.ts"
+export type { Catalogue, OfferedSkill, RootAccount, SkillFolder, SkillRoot, SkillSource } from "./skills/Catalogue.ts"
+export { promptSection } from "./skills/promptSection.ts"
+export { readSkill } from "./skills/ReadSkill.ts"
+export * as SkillCatalogue from "./skills/SkillCatalogue.ts"
 export { write } from "./Write.ts"

@@ -71,7 +71,19 @@ const named = (home: string) => ({
     project: "never"
   }),
   "agent.max_delegation_depth": limit(2, [0, 16], "How many agents deep a delegated agent may delegate; 0 is none."),
-  "approvals.timeout_seconds": limit(600, [1, day], "Seconds that a question waits before it counts as denied.")
+  "approvals.timeout_seconds": limit(600, [1, day], "Seconds that a question waits before it counts as denied."),
+  "audit.max_bytes": Key.make({
+    schema: () => Value.integer(16 * mebibyte, 65_536 * mebibyte),
+    default: 128 * mebibyte,
+    description: "The most bytes of the audit log; of more, the oldest files are deleted.",
+    project: "never"
+  }),
+  "audit.keep_days": Key.make({
+    schema: () => Value.integer(1, 36_500),
+    default: 90,
+    description: "Days after which a file of the audit log is deleted.",
+    project: "never"
+  })
 })
 
 /** What an agent may be given; nothing of it has a default here, since an agent brings its own. */
@@ -127,6 +139,7 @@ export interface Values {
   readonly skills: Section<"skills">
   readonly agent: Section<"agent">
   readonly approvals: Section<"approvals">
+  readonly audit: Section<"audit">
   /** By the names that the table was made for. */
   readonly agents: { readonly [name: string]: { readonly [K in keyof AgentKeys]: ValueOf<AgentKeys[K]> | undefined } }
 }

@@ -41,6 +41,16 @@ workspace: one that is a link to somewhere else is refused. Where it is the same
 Editors can check and complete these files by the JSON Schema in [config.schema.json](config.schema.json).
 `
 
+const projectSkills = `## Project skills
+
+With \`skills.scan_projects\`, a session that has agents to delegate to also lists the skills that are meant for them: those
+below \`.agents/skills\` and \`.claude/skills\` of the workspace, and of each directory in it whose name does not begin with a
+dot (at most 256 of them). A skill of the workspace goes by its name and by \`WORKSPACE_FOLDER:NAME\`, one of a directory by
+\`DIRECTORY:NAME\`. They are listed apart from others, with the instruction to delegate to that project with \`agent_*\` and
+\`cwd\`; an agent that is started there loads them by itself. How skills are found, and which one has a name that several
+want, is told in [skills.md](skills.md).
+`
+
 const projectCell = ({ project }: Key): string => (project === "never" ? "no" : `only ${project.says}`)
 
 const defaultCell = (key: Key): string => (key.default === undefined ? "not set" : `\`${literal(key.default)}\``)
@@ -61,7 +71,7 @@ const sectionPage = (section: string, keys: ReadonlyMap<string, Key>): string =>
 export const page = (agents: ReadonlyArray<string>): string => {
   const known = agents.map((agent) => `\`${agent}\``).join(", ")
   const parts = [...sections(table({ home, agents: ["NAME"] }))].map(([section, keys]) => sectionPage(section, keys))
-  return [introduction, ...parts, `NAME is one of ${known}.\n`].join("\n")
+  return [introduction, ...parts, `NAME is one of ${known}.\n`, projectSkills].join("\n")
 }
 
 const propertyOf = (key: Key): object => ({

@@ -123,6 +123,14 @@ export interface WriteRequest {
   readonly onInstalled: Effect.Effect<void>
 }
 
+/** What a name in a directory stands for. A link is not followed; `other` is a FIFO, a socket or a device. */
+export interface DirectoryEntry {
+  readonly name: string
+  readonly kind: "file" | "directory" | "link" | "other"
+  /** Whether the system's name is UTF-8. Where it is not, `name` only resembles it, and leads to nothing. */
+  readonly isText: boolean
+}
+
 export interface Directory {
   /** The absolute path, all links followed, as it was when the directory was opened. */
   readonly path: string
@@ -141,6 +149,11 @@ export interface Directory {
   readonly file: (path: string) => Effect.Effect<FileInfo, DirectoryError>
   /** Reads a part of a regular file. Never blocks on a FIFO or a device: they are `not_a_file`. */
   readonly read: (path: string, range: ReadRange) => Effect.Effect<FileRange, DirectoryError>
+  /**
+   * The names in a directory, without `.` and `..`, in the order of their bytes, which for UTF-8 is that of its code
+   * points. Fails with `limit` where there are more than `max`.
+   */
+  readonly list: (path: string, max: number) => Effect.Effect<ReadonlyArray<DirectoryEntry>, DirectoryError>
   /** The SHA-256 of a whole regular file as lower-case hex, read in pieces. */
   readonly sha256: (
     path: string,

@@ -17,6 +17,17 @@ const escape = (character: string): string => {
 /** One line: line breaks become escapes too. */
 export const inline = (text: string): string => text.replace(unsafe, escape)
 
+const jsonEscape = (character: string): string =>
+  Array.from(
+    { length: character.length },
+    (_, unit) => `\\u${character.charCodeAt(unit).toString(16).padStart(4, "0")}`
+  ).join("")
+
+/** JSON text that means the same, with every such character in its strings as an escape of JSON's own. */
+export const json = (text: string): string =>
+  // Most text is ASCII, for which the large pattern is slow.
+  text.replace(/[^\x20-\x7e]+/g, (run) => run.replace(unsafe, jsonEscape))
+
 /** One line of at most `max` characters (Unicode code points); a longer one says how many are left out. */
 export const bounded = (text: string, max: number): string => {
   // A code point is one or two UTF-16 units: a text of up to `max` units needs no count.

@@ -15,12 +15,13 @@ import {
   type SpawnError,
   type SpawnRequest
 } from "./ProcessSpawner.ts"
+import * as Recorded from "./Recorded.ts"
 import * as Utf8 from "./Utf8.ts"
 
 /** What a process tool answers. Source: design, "Words on the wire". */
 export const Output = Schema.Struct({
   exit_code: Schema.NullOr(Schema.Number).annotations({ description: "Null when a signal ended it." }),
-  signal: Schema.NullOr(Schema.String).annotations({ description: "The signal that ended it." }),
+  signal: Recorded.whole(Schema.NullOr(Schema.String)).annotations({ description: "The signal that ended it." }),
   output: Schema.String.annotations({ description: "Stdout and stderr in the order written; head and tail if long." }),
   output_bytes: Schema.Number.annotations({ description: "Bytes of all output." }),
   truncated: Schema.Boolean,
@@ -28,7 +29,7 @@ export const Output = Schema.Struct({
   duration_ms: Schema.Number.annotations({ description: "Milliseconds from start to end." }),
   hint: Schema.optionalWith(Schema.String, { exact: true }),
   left_running: Schema.optionalWith(
-    Schema.Array(Schema.Struct({ pid: Schema.Number, command: Schema.String })).annotations({
+    Recorded.whole(Schema.Array(Schema.Struct({ pid: Schema.Number, command: Schema.String }))).annotations({
       description: "Processes that the call started and that live on."
     }),
     { exact: true }

@@ -11,16 +11,17 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as PubSub from "effect/PubSub"
 import * as Queue from "effect/Queue"
+import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Mutable } from "effect/Types"
 import { type ApprovalPolicy, type ApprovalRequest, Approver, type Decision, verdict } from "./Approval.ts"
+import * as AuditLog from "./AuditLog.ts"
 import type { CallContext } from "./CallContext.ts"
 import { Digest } from "./Digest.ts"
 import * as Display from "./Display.ts"
 import * as Ending from "./Ending.ts"
-import type { JsonObject } from "./Json.ts"
 import { Limits } from "./Limits.ts"
 import type { SessionEvent } from "./SessionEvent.ts"
 import type { Outcome, PreparedCall, Tool } from "./Tool.ts"
@@ -60,6 +61,8 @@ export interface Call {
 }
 
 export interface Session {
+  /** What the audit log names it by. */
+  readonly id: string
   /** The absolute path of the workspace. */
   readonly workspace: string
   readonly tools: ReadonlyArray<Tool>
@@ -96,6 +99,10 @@ export interface Options {
   readonly policy: ApprovalPolicy
   /** Answers every question with yes, so that none is asked. It does not turn `never` into yes. */
   readonly assumeYes?: boolean
+  /** The shell that serves the session, such as `scv call`: who asked, as the audit log says it. */
+  readonly surface: string
+  /** Default: 12 random hex digits. */
+  readonly id?: string
 }
 
 /** How many events may wait for the slowest subscriber before `progress` is left out. */
@@ -116,19 +123,37 @@ interface LiveCall extends Mutable<Ending.EndedCall> {
   readonly prepare: Effect.Effect<PreparedCall, ToolError>
   readonly done: Deferred.Deferred<ToolResult>
   readonly hurry: Deferred.Deferred<void>
+  readonly audit: AuditLog.CallAudit
+  isAnswered: boolean
   fiber: Fiber.Fiber<Outcome, ToolError> | undefined
 }
+
+const freshId: Effect.Effect<string> = Effect.map(Effect.replicateEffect(Random.nextIntBetween(0, 16), 12), (digits) =>
+  digits.map((digit) => digit.toString(16)).join("")
+)
 
 /** A session in the workspace, with the tools, limits and approver of the context. Closing its scope cancels all calls. */
 export const make = (
   options: Options
-): Effect.Effect<Session, never, Workspace | ToolRegistry | Limits | Approver | Digest | Scope.Scope> =>
+): Effect.Effect<
+  Session,
+  never,
+  Workspace | ToolRegistry | Limits | Approver | Digest | AuditLog.AuditLog | Scope.Scope
+> =>
   Effect.gen(function* () {
     const workspace = yield* Workspace
     const registry = yield* ToolRegistry
     const limits = yield* Limits
     const approver = yield* Approver
     const digest = yield* Digest
+    const sessionId = options.id ?? (yield* freshId)
+    const audit = yield* AuditLog.ofSession({
+      session: sessionId,
+      surface: options.surface,
+      workspace: workspace.path,
+      policy: options.policy,
+      assumeYes: options.assumeYes === true
+    })
     const events = yield* PubSub.unbounded<SessionEvent | undefined>()
     const queue = yield* Queue.unbounded<LiveCall>()
     const live = new Map<string, LiveCall>()
@@ -154,14 +179,20 @@ export const make = (
       })
 
     const finish = (call: LiveCall, ending: Ending.Ending): Effect.Effect<void> =>
-      Effect.sync(() => {
+      Effect.suspend(() => {
         // Of a cancel and the worker, the first to get here answers.
-        if (live.get(call.id) !== call) return
-        live.delete(call.id)
+        if (call.isAnswered) return Effect.void
+        call.isAnswered = true
         const result: ToolResult = { call_id: call.id, tool: call.tool, ...ending }
-        unsafeEmit(call.id, { event: "completed", result })
-        Deferred.unsafeDone(call.done, Effect.succeed(result))
-      })
+        return Effect.zipRight(
+          call.audit.ended(result),
+          Effect.sync(() => {
+            live.delete(call.id)
+            unsafeEmit(call.id, { event: "completed", result })
+            Deferred.unsafeDone(call.done, Effect.succeed(result))
+          })
+        )
+      }).pipe(Effect.uninterruptible)
 
     // Ending a call
 
@@ -197,7 +228,7 @@ export const make = (
 
     // Living through one
 
-    const ask = (call: LiveCall, prepared: PreparedCall): Effect.Effect<void, ToolError> =>
+    const ask = (call: LiveCall, prepared: PreparedCall, planDigest: string): Effect.Effect<void, ToolError> =>
       Effect.gen(function* () {
         const approval_id = `${call.id}-${++asked}`
         const summary = Display.lines(yield* prepared.summary)
@@ -209,7 +240,7 @@ export const make = (
           workspace: workspace.path,
           summary,
           plan: prepared.plan,
-          digest: planDigest(prepared.plan)
+          digest: planDigest
         }
         const answer = yield* Deferred.make<Decision>()
         questions.set(approval_id, { request, answer })
@@ -218,14 +249,13 @@ export const make = (
           emit(call.id, { event: "approval_requested", ...question }),
           Effect.raceFirst(Deferred.await(answer), approver.decide(request))
         ).pipe(Effect.ensuring(Effect.sync(() => questions.delete(approval_id))))
+        yield* call.audit.decided(decision)
         yield* emit(call.id, { event: "approval_resolved", approval_id, ...decision })
         if (decision.decision === "deny") {
           const reason = decision.reason === undefined || decision.reason === "" ? "" : `: ${decision.reason}`
           return yield* new ToolError({ kind: "denied", message: `${call.tool} was denied${reason}` })
         }
       })
-
-    const planDigest = (plan: JsonObject): string => digest.sha256(JSON.stringify(plan))
 
     const contextOf = (call: LiveCall, deadline: number): CallContext<Outcome> => ({
       callId: call.id,
@@ -247,15 +277,17 @@ export const make = (
     const attempt = (call: LiveCall, isFirst: boolean) =>
       Effect.gen(function* () {
         const prepared = yield* within(call, limits.commandTimeoutSeconds, call.prepare)
+        const planDigest = digest.sha256(JSON.stringify(prepared.plan))
         const says = verdict(options.policy, prepared.risk)
         if (says === "deny") {
-          return yield* new ToolError({
-            kind: "denied",
-            message: `the approval policy "${options.policy}" denies ${prepared.risk} calls`
-          })
+          const reason = `the approval policy "${options.policy}" denies ${prepared.risk} calls`
+          yield* call.audit.planned(prepared, planDigest, { decision: "deny", by: "policy", reason })
+          return yield* new ToolError({ kind: "denied", message: reason })
         }
         const asks = says === "ask" && options.assumeYes !== true
-        if (asks) yield* ask(call, prepared)
+        const by = says === "ask" ? "assume_yes" : "policy"
+        yield* call.audit.planned(prepared, planDigest, asks ? undefined : { decision: "approve", by })
+        if (asks) yield* ask(call, prepared, planDigest)
         if (isFirst) yield* emit(call.id, { event: "started", tool: call.tool, risk: prepared.risk })
         const seconds = Option.getOrElse(prepared.timeoutSeconds, () => limits.commandTimeoutSeconds)
         const now = yield* Clock.currentTimeMillis
@@ -279,7 +311,7 @@ export const make = (
 
     const work = (call: LiveCall): Effect.Effect<void> =>
       Effect.gen(function* () {
-        if (live.get(call.id) !== call) return
+        if (call.isAnswered) return
         const fiber = yield* Effect.forkDaemon(Effect.interruptible(life(call)))
         call.fiber = fiber
         const exit = yield* Fiber.await(fiber)
@@ -291,10 +323,17 @@ export const make = (
 
     // The surface
 
-    const refused = (id: string, tool: string, error: ToolError): Effect.Effect<Call> => {
-      const result: ToolResult = { call_id: id, tool, ...Ending.ofError(error.kind, error.message) }
-      return Effect.as(emit(id, { event: "completed", result }), { id, result: Effect.succeed(result) })
-    }
+    /** Answers a call that never waits. After the end of the session no event tells of it. */
+    const refused = (id: string, tool: string, { kind, message }: Pick<ToolError, "kind" | "message">) =>
+      Effect.gen(function* () {
+        const result: ToolResult = { call_id: id, tool, ...Ending.ofError(kind, message) }
+        yield* (yield* audit(id, tool, undefined)).ended(result)
+        if (!closed) {
+          yield* emit(id, { event: "proposed", tool })
+          yield* emit(id, { event: "completed", result })
+        }
+        return { id, result: Effect.succeed(result) }
+      })
 
     const decodingBroke =
       (tool: Tool) =>
@@ -311,12 +350,7 @@ export const make = (
         if (live.has(id)) return yield* new CallIdInUse({ id })
         // The name is the caller's text until the registry knows it.
         const tool = Display.bounded(request.tool, 64)
-        if (closed) {
-          return {
-            id,
-            result: Effect.succeed({ call_id: id, tool, ...Ending.ofError("cancelled", "the session has ended") })
-          }
-        }
+        if (closed) return yield* refused(id, tool, { kind: "cancelled", message: "the session has ended" })
         const prepared = yield* Effect.either(
           Effect.gen(function* () {
             const found = yield* registry.get(request.tool)
@@ -327,10 +361,7 @@ export const make = (
             return { found, prepare }
           })
         )
-        if (prepared._tag === "Left") {
-          yield* emit(id, { event: "proposed", tool })
-          return yield* refused(id, tool, prepared.left)
-        }
+        if (prepared._tag === "Left") return yield* refused(id, tool, prepared.left)
         const call: LiveCall = {
           id,
           tool,
@@ -338,6 +369,8 @@ export const make = (
           prepare: prepared.right.prepare,
           done: yield* Deferred.make<ToolResult>(),
           hurry: yield* Deferred.make<void>(),
+          audit: yield* audit(id, tool, prepared.right.found),
+          isAnswered: false,
           cause: undefined,
           timeoutSeconds: limits.commandTimeoutSeconds,
           fiber: undefined,
@@ -379,6 +412,7 @@ export const make = (
     yield* Effect.addFinalizer(() => close)
 
     return {
+      id: sessionId,
       workspace: workspace.path,
       tools: registry.tools,
       submit,

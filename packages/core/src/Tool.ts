@@ -7,6 +7,7 @@ import type { CallContext } from "./CallContext.ts"
 import * as InputSchema from "./InputSchema.ts"
 import type { Json, JsonObject } from "./Json.ts"
 import * as JsonSchema from "./JsonSchema.ts"
+import * as Recorded from "./Recorded.ts"
 import { ToolError } from "./ToolError.ts"
 import { ToolName } from "./ToolName.ts"
 import { gravest, type ToolRisk } from "./ToolRisk.ts"
@@ -31,7 +32,9 @@ export interface Definition<Input, InputJson, Plan, PlanJson, Output, OutputJson
   readonly risk: ToolRisk
   /** A closed object: see `InputSchema.struct`. */
   readonly input: Schema.Schema<Input, InputJson>
+  /** What of it the audit log keeps by hash and size only is marked by `Recorded.byDigest`. */
   readonly plan: Schema.Schema<Plan, PlanJson>
+  /** What of its texts the audit log keeps is marked by `Recorded.whole`. */
   readonly output: Schema.Schema<Output, OutputJson>
   /** The most bytes of text in a result; the longest texts are clipped. Default: `tools.output_limit_bytes`. */
   readonly outputLimitBytes?: number
@@ -72,6 +75,11 @@ export interface Tool {
   readonly unavailable: Effect.Effect<Option.Option<string>>
   /** Validates untrusted JSON. The inner effect prepares the call. Errors: `invalid_input`, or what the tool refuses. */
   readonly decode: (input: unknown) => Effect.Effect<Effect.Effect<PreparedCall, ToolError>, ToolError>
+  /** What the audit log keeps of a plan and of an output, as their schemas say: see `Recorded`. */
+  readonly recorded: {
+    readonly plan: (plan: JsonObject, sha256: (text: string) => string) => Json
+    readonly output: (output: Json) => JsonObject
+  }
 }
 
 /** A definition that no surface could offer. */
@@ -165,6 +173,10 @@ export const make = <Input, InputJson, Plan, PlanJson, Output, OutputJson, R = n
       outputSchema,
       outputLimitBytes: Option.fromNullable(definition.outputLimitBytes),
       unavailable,
-      decode: (input) => Effect.map(decodeInput(input), prepare)
+      decode: (input) => Effect.map(decodeInput(input), prepare),
+      recorded: {
+        plan: (plan, sha256) => Recorded.plan(definition.plan.ast, plan, sha256),
+        output: Recorded.output(definition.output.ast)
+      }
     }
   })

@@ -27,6 +27,26 @@ export const decodeStrict = (bytes: Uint8Array): string | undefined => {
 /** Whether a byte is inside a character: not its first. */
 export const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
 
+/** The longest character, in bytes. */
+export const longest = 4
+
+const characterLength = (first: number): number => (first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4)
+
+/** The whole character around a cut, as positions in `bytes`, or undefined where there is none. */
+export const characterAround = (bytes: Uint8Array, cut: number): readonly [start: number, end: number] | undefined => {
+  let start = cut
+  while (start > 0 && cut - start < longest && isContinuation(bytes[start])) start--
+  const first = bytes[start]
+  if (first === undefined || start === cut) return undefined
+  const end = start + characterLength(first)
+  return end > cut && end <= bytes.length && decodeStrict(bytes.subarray(start, end)) !== undefined
+    ? [start, end]
+    : undefined
+}
+
+/** A cut that splits no character: the given one, or the one before the character around it. */
+export const boundaryBefore = (bytes: Uint8Array, cut: number): number => characterAround(bytes, cut)?.[0] ?? cut
+
 /**
  * How many bytes at a position belong together: a whole character, or the longest part of one that is broken off, which
  * decodes to one U+FFFD. `isCut` where the bytes end before it can be told. Source: the Encoding standard; Unicode,

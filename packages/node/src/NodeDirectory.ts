@@ -4,12 +4,12 @@ import * as path from "node:path"
 import { Directory } from "@scv/core"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type * as Scope from "effect/Scope"
 import { attempt } from "./internal/attempt.ts"
-import { identityOf, infoOf, lookByDescriptor, lookByPath } from "./internal/file.ts"
+import { directoryIdentity, infoOf, lookByDescriptor, lookByPath } from "./internal/file.ts"
+import { list } from "./internal/listing.ts"
 import { read, sha256 } from "./internal/reading.ts"
 import * as Turns from "./internal/turns.ts"
-import { below, byDescriptor, byPath, fromRoot, isLink, O_PATH, type Root, type Steps, walk } from "./internal/walk.ts"
+import { below, byDescriptor, byPath, fromRoot, O_PATH, type Root, walk, walkInto } from "./internal/walk.ts"
 import { type Base, target, write } from "./internal/writing.ts"
 
 type Containment = (typeof Directory.Directories.Service)["containment"]
@@ -48,16 +48,8 @@ const noDirectory = (error: Directory.DirectoryError): Directory.DirectoryError 
     : error
 }
 
-/** What a walk to a directory does. The directory is held by the one that it answers with. */
-const toDirectory = <Held>({ reach }: Base<Held>, asked: string): Steps<Held, Held> => ({
-  here: reach.keep,
-  last: (held, name) => {
-    const stat = fs.lstatSync(reach.at(held, name))
-    if (stat.isSymbolicLink()) return isLink
-    if (!stat.isDirectory()) throw new Directory.DirectoryError({ kind: "not_a_directory", path: asked, detail: "" })
-    return reach.enter(held, name)
-  }
-})
+/** What a directory needs besides being held. */
+type Means<Held> = Omit<Base<Held>, "root">
 
 /** Where an absolute path leads, all links followed; undefined where it leads to nothing. */
 const realPathOf = (absolute: string): string | undefined => {
@@ -81,23 +73,13 @@ const relativeTo = (root: Root<unknown>, realPath: string, asked: string): strin
   return inside || "."
 }
 
-const makeDirectory = <Held>(base: Base<Held>, identity: Directory.Identity, realPath: string): Directory.Directory => {
-  const { look, reach, root } = base
-
-  const directory = (asked: string): Effect.Effect<Directory.Directory, Directory.DirectoryError, Scope.Scope> =>
-    Effect.acquireRelease(
-      attempt(asked, () => walk(reach, root, relativeTo(root, realPath, asked), toDirectory(base, asked))),
-      ({ value }) => Effect.sync(() => reach.release(value))
-    ).pipe(
-      Effect.flatMap(({ location, value }) =>
-        attempt(asked, () => {
-          const identity = identityOf(fs.statSync(reach.at(value, "."), { bigint: true }))
-          const absolute = location === "" ? realPath : path.join(realPath, location)
-          return makeDirectory({ ...base, root: { held: value, spellings: [absolute] } }, identity, absolute)
-        })
-      ),
-      Effect.mapError((error) => noDirectory(new Directory.DirectoryError({ ...error, path: asked })))
-    )
+/** A directory that is held, known by its own path and by the given spellings. Throws system errors. */
+const makeDirectory = <Held>(means: Means<Held>, held: Held, spellings: ReadonlyArray<string>): Directory.Directory => {
+  const { look, reach } = means
+  // The directory's own path, since a link in the one that was asked for may mean another directory by now.
+  const realPath = reach.pathOf(held)
+  const root: Root<Held> = { held, spellings: [...new Set([realPath, ...spellings.map(withoutTrailingSlash)])] }
+  const base: Base<Held> = { ...means, root }
 
   /** Checks the form of a path, then goes on. */
   const checked = <A>(
@@ -111,21 +93,41 @@ const makeDirectory = <Held>(base: Base<Held>, identity: Directory.Identity, rea
 
   return {
     path: realPath,
-    identity,
+    identity: directoryIdentity(reach, held),
     handle: attempt(realPath, () => {
       const at = reach.at(root.held, ".")
       // A deleted directory can still be entered by its descriptor, and has no links any more.
       if (fs.statSync(at).nlink > 0) return at
       throw new Directory.DirectoryError({ kind: "not_found", path: realPath, detail: "the directory was deleted" })
     }),
-    directory,
     file: (asked) =>
       attempt(asked, () => {
         checkForm(root, asked)
-        const found = walk(reach, root, asked, { last: (held, name) => look(reach.at(held, name), "read", asked) })
+        const found = walk(reach, root, asked, { last: (at, name) => look(reach.at(at, name), "read", asked) })
         return infoOf(found, found.value)
       }),
     sha256: (asked, expected) => checked(asked, sha256(reach, root, asked, expected)),
+    list: (asked, max) =>
+      attempt(asked, () => {
+        checkForm(root, asked)
+        return list(reach, root, asked, max)
+      }),
+    directory: (asked) =>
+      Effect.acquireRelease(
+        attempt(asked, () => walkInto(reach, root, relativeTo(root, reach.pathOf(held), asked))),
+        ({ value }) => Effect.sync(() => reach.release(value))
+      ).pipe(
+        Effect.flatMap(({ location, value }) =>
+          attempt(asked, () =>
+            makeDirectory(
+              means,
+              value,
+              root.spellings.map((spelling) => path.posix.join(spelling, location))
+            )
+          )
+        ),
+        Effect.mapError((error) => noDirectory(new Directory.DirectoryError({ ...error, path: asked })))
+      ),
     read: (asked, range) => checked(asked, read(reach, root, asked, range)),
     target: (asked, mode) =>
       attempt(asked, () => {
@@ -136,10 +138,6 @@ const makeDirectory = <Held>(base: Base<Held>, identity: Directory.Identity, rea
   }
 }
 
-const spellingsOf = (realPath: string, asked: string): ReadonlyArray<string> => [
-  ...new Set([realPath, withoutTrailingSlash(asked)])
-]
-
 /** What all directories of a layer have in common. */
 type Shared = Pick<Base<unknown>, "turns" | "swept">
 
@@ -149,25 +147,17 @@ const openByDescriptor = (shared: Shared, asked: string) =>
     (fd) => Effect.sync(() => fs.closeSync(fd))
   ).pipe(
     Effect.flatMap((fd) =>
-      attempt(asked, () => {
-        // The descriptor's own path, since a link in the one that was asked for may mean another directory by now.
-        const realPath = fs.readlinkSync(`/proc/self/fd/${fd}`)
-        const root = { held: fd, spellings: spellingsOf(realPath, asked) }
-        const identity = identityOf(fs.fstatSync(fd, { bigint: true }))
-        return makeDirectory({ reach: byDescriptor, root, look: lookByDescriptor, ...shared }, identity, realPath)
-      })
+      attempt(asked, () => makeDirectory({ reach: byDescriptor, look: lookByDescriptor, ...shared }, fd, [asked]))
     )
   )
 
 const openByPath = (shared: Shared, asked: string) =>
   attempt(asked, () => {
     const realPath = fs.realpathSync.native(asked)
-    const stat = fs.statSync(realPath, { bigint: true })
-    if (!stat.isDirectory()) {
+    if (!fs.statSync(realPath).isDirectory()) {
       throw new Directory.DirectoryError({ kind: "not_a_directory", path: asked, detail: "" })
     }
-    const root = { held: realPath, spellings: spellingsOf(realPath, asked) }
-    return makeDirectory({ reach: byPath, root, look: lookByPath, ...shared }, identityOf(stat), realPath)
+    return makeDirectory({ reach: byPath, look: lookByPath, ...shared }, realPath, [asked])
   })
 
 /**

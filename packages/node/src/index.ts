@@ -1,3 +1,4 @@
+export * as NodeAuditLog from "./NodeAuditLog.ts"
 export * as NodeCallTag from "./NodeCallTag.ts"
 export * as NodeDigest from "./NodeDigest.ts"
 export * as NodeDirectory from "./NodeDirectory.ts"

@@ -1,13 +1,33 @@
 /** The layers of a session on this machine. */
 import * as path from "node:path"
+import { SkillCatalogue } from "@scv/builtins"
 import { type Flags, limitsOf } from "@scv/config"
-import { type Directory, Limits, ToolRegistry, Workspace } from "@scv/core"
+import { AuditLog, type Directory, Limits, ToolRegistry, Workspace } from "@scv/core"
+import { NodeAuditLog } from "@scv/node"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as FiberId from "effect/FiberId"
 import * as Layer from "effect/Layer"
 import * as Configuration from "./Configuration.ts"
 import * as Machine from "./Machine.ts"
 import type { OfferedTool, ToolServices } from "./Tools.ts"
 import { Unusable } from "./Unusable.ts"
+
+/** The skills of a session, which are found once it is known whether one of its tools delegates. */
+const skills = (hasAgents: Effect.Effect<boolean>) =>
+  Layer.unwrapEffect(
+    Effect.map(Configuration.Configuration, ({ values: { skills } }) =>
+      SkillCatalogue.layer({
+        maxSkills: skills.max_skills,
+        maxSkillBytes: skills.max_skill_bytes,
+        scanProjects: skills.scan_projects,
+        userDir: skills.user_dir,
+        projectDir: skills.project_dir,
+        hasAgents
+      })
+    )
+  )
 
 export interface Options {
   /** Relative to the current directory. */
@@ -39,20 +59,45 @@ export const configuration = (
 
 const limits = Layer.effect(Limits.Limits, Effect.map(Configuration.Configuration, limitsOf))
 
+const auditLog = Layer.effect(
+  AuditLog.AuditLog,
+  Effect.gen(function* () {
+    const { log } = yield* NodeAuditLog.AuditFiles
+    const { audit } = (yield* Configuration.Configuration).values
+    return log({ maxBytes: audit.max_bytes, keepDays: audit.keep_days })
+  })
+)
+
 /** What a session needs besides an approver. */
-export type Services = ToolServices | ToolRegistry.ToolRegistry | Configuration.Configuration | Machine.Machine
+export type Services =
+  | ToolServices
+  | AuditLog.AuditLog
+  | ToolRegistry.ToolRegistry
+  | Configuration.Configuration
+  | Machine.Machine
 
 /** All of them on a machine. Fails where the flags, the configuration or the workspace are no good. */
 export const layer = (
   options: Options,
   tools: ReadonlyArray<OfferedTool>
-): Layer.Layer<Services, Unusable, Machine.Machine> =>
-  ToolRegistry.layer(tools).pipe(
+): Layer.Layer<Services, Unusable, Machine.Machine> => {
+  const hasAgents = Deferred.unsafeMake<boolean>(FiberId.none)
+  return ToolRegistry.layer(tools).pipe(
+    Layer.tap((context) => {
+      const { tools } = Context.get(context, ToolRegistry.ToolRegistry)
+      return Deferred.succeed(
+        hasAgents,
+        tools.some(({ risk }) => risk === "delegate")
+      )
+    }),
     Layer.mapError(({ message }) => new Unusable({ kind: "config", message })),
+    Layer.provideMerge(skills(Deferred.await(hasAgents))),
     Layer.provideMerge(Layer.merge(limits, Configuration.agentSettings)),
+    Layer.provideMerge(auditLog),
     Layer.provideMerge(configuration(options)),
     Layer.provideMerge(Layer.context<Machine.Machine>())
   )
+}
 
 /** The same, with a machine of its own: for a process that has one session. */
 export const single = (options: Options, tools: ReadonlyArray<OfferedTool>): Layer.Layer<Services, Unusable> =>

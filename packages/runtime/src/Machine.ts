@@ -11,6 +11,7 @@ import {
   type ServerEnvironment
 } from "@scv/core"
 import {
+  NodeAuditLog,
   NodeCallTag,
   NodeDigest,
   NodeDirectory,
@@ -34,6 +35,7 @@ export type Machine =
   | PrivateDirectories.PrivateDirectories
   | ProcessSpawner.ProcessSpawner
   | ServerEnvironment
+  | NodeAuditLog.AuditFiles
 
 /** This machine's directories; says so where they are not contained against a race. */
 export const directories: Layer.Layer<Directory.Directories> = Layer.tap(NodeDirectory.layer(), (context) => {
@@ -43,10 +45,14 @@ export const directories: Layer.Layer<Directory.Directories> = Layer.tap(NodeDir
     : Effect.void
 })
 
+/** Where the audit log is. */
+export const auditDirectory = (): string => path.join(Configuration.home(), "state/audit")
+
 /** This machine, with SCV's own directory where the environment says. One of it serves any number of sessions. */
 export const layer: Layer.Layer<Machine> = Layer.suspend(() =>
   Layer.mergeAll(
     directories,
+    NodeAuditLog.layer(auditDirectory()),
     NodeCallTag.layer,
     NodeDigest.layer,
     NodeHome.layer(Configuration.home(), Configuration.files()),

@@ -1,6 +1,6 @@
 /** The tools that come with SCV, and what a tool may need. */
 import { type AgentSettings, AgentTool, agents } from "@scv/agents"
-import { bash, read, write } from "@scv/builtins"
+import { bash, read, readSkill, type SkillCatalogue, write } from "@scv/builtins"
 import type {
   CallTag,
   Digest,
@@ -27,9 +27,10 @@ export type ToolServices =
   | Executables.Executables
   | PrivateDirectories.PrivateDirectories
   | AgentSettings
+  | SkillCatalogue.SkillCatalogue
 
 /** A tool, made of the services of the session that it is for. */
 export type OfferedTool = Effect.Effect<Tool.Tool, Tool.UnusableTool, ToolServices>
 
 /** The tools that every session offers. */
-export const builtins: ReadonlyArray<OfferedTool> = [read, write, bash, ...agents.map(AgentTool.make)]
+export const builtins: ReadonlyArray<OfferedTool> = [read, write, bash, ...agents.map(AgentTool.make), readSkill]

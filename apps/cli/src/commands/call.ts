@@ -1,16 +1,8 @@
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
-import { Display, Session, ToolError, type ToolResult } from "@scv/core"
-import { Configuration, LocalSession, type OfferedTool } from "@scv/runtime"
-import * as Effect from "effect/Effect"
-import * as Ref from "effect/Ref"
-import * as Stream from "effect/Stream"
-import { refusal } from "../Envelope.ts"
-import { ExitCode, exitCodes } from "../ExitCode.ts"
-import { readAll } from "../Input.ts"
-import { Signals } from "../Signals.ts"
-import { Stdio } from "../Stdio.ts"
-import * as TerminalApprover from "../TerminalApprover.ts"
+import type { OfferedTool } from "@scv/runtime"
+import type * as Effect from "effect/Effect"
+import * as Call from "../Call.ts"
 import * as options from "./options.ts"
 
 const tool = Args.text({ name: "TOOL" }).pipe(Args.withDescription("The tool to call; `scv tools` lists them."))
@@ -20,69 +12,13 @@ const input = Args.text({ name: "INPUT_JSON" }).pipe(
   Args.withDefault("{}")
 )
 
-const parse = (text: string): Effect.Effect<unknown, ToolError> =>
-  Effect.try({
-    try: (): unknown => JSON.parse(text),
-    catch: (error) =>
-      new ToolError({
-        kind: "invalid_input",
-        message:
-          text.trim() === ""
-            ? "input: expected a JSON object, got nothing"
-            : `input: not JSON: ${error instanceof Error ? error.message : String(error)}`
-      })
-  })
-
-const answer = (result: ToolResult) =>
-  Effect.gen(function* () {
-    const stdio = yield* Stdio
-    yield* stdio.out(`${JSON.stringify(result)}\n`)
-    yield* Ref.set(yield* ExitCode, exitCodes[result.status])
-  })
-
-/** Shows on stderr how far a call is, while somebody watches. */
-const watch = (session: Session.Session) =>
-  Effect.gen(function* () {
-    const stdio = yield* Stdio
-    if (!stdio.isWatched) return
-    const events = yield* session.events
-    yield* Effect.forkScoped(
-      Stream.runForEach(events, (event) =>
-        event.event === "progress" ? stdio.err(Display.lines(event.text)) : Effect.void
-      )
-    )
-  })
-
-/** `scv call`: one call in this process, its envelope on stdout. */
-export const call = (tools: ReadonlyArray<OfferedTool>) =>
+/** `scv call`, with what becomes of it. */
+export const callWith = <E, R>(handle: (given: Call.Given) => Effect.Effect<void, E, R>) =>
   Command.make(
     "call",
-    {
-      tool,
-      input,
-      workspace: options.workspace,
-      yes: options.yes,
-      policy: options.policy
-    },
-    (given) =>
-      Effect.gen(function* () {
-        const signals = yield* Signals
-        const text = given.input === "-" ? yield* readAll : given.input
-        const parsed = yield* parse(text)
-        const { values } = yield* Configuration.Configuration
-        const session = yield* Session.make({ policy: values.tools.approval_policy, assumeYes: given.yes })
-        yield* watch(session)
-        const { id, result } = yield* Effect.orDie(session.submit({ tool: given.tool, input: parsed }))
-        yield* answer(yield* signals.handledBy(Effect.asVoid(session.cancel(id)))(result))
-      }).pipe(
-        Effect.catchTag("ToolError", (error) => answer(refusal(given.tool, error.kind, error.message))),
-        Effect.provide(TerminalApprover.layer),
-        Effect.provide(LocalSession.single({ workspace: given.workspace, flags: given.policy }, tools)),
-        Effect.catchTag("Unusable", (error) =>
-          Effect.zipRight(answer(refusal(given.tool, error.kind, error.message)), Effect.fail(error))
-        ),
-        Effect.scoped,
-        // Before there is a call to cancel, for instance while its input is waited for.
-        Effect.onInterrupt(() => answer(refusal(given.tool, "cancelled", "the call was cancelled")))
-      )
+    { tool, input, workspace: options.workspace, yes: options.yes, policy: options.policy },
+    handle
   ).pipe(Command.withDescription("Makes one tool call and prints its answer, one JSON object."))
+
+/** `scv call`: one call in this process, its envelope on stdout. */
+export const call = (tools: ReadonlyArray<OfferedTool>) => callWith((given) => Call.make(given, tools))

@@ -7,6 +7,10 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
+/** A value that an option does not take. */
+export const invalid = (option: string, expected: string, given: string) =>
+  ValidationError.invalidValue(HelpDoc.p(`--${option}: expected ${expected}, got ${Display.bounded(given, 60)}`))
+
 export const workspace = Options.text("workspace").pipe(
   Options.withPseudoName("DIR"),
   Options.withDescription("the directory to work in"),
@@ -27,14 +31,20 @@ export const policy = Options.text("policy").pipe(
   Options.map((given): Flags => ({ "tools.approval_policy": Option.getOrUndefined(given) }))
 )
 
-const noPolicy = (given: string) =>
-  ValidationError.invalidValue(
-    HelpDoc.p(
-      `--policy: expected one of ${Approval.ApprovalPolicy.literals.join(", ")}, got ${Display.bounded(given, 60)}`
-    )
-  )
+const noPolicy = (given: string) => invalid("policy", `one of ${Approval.ApprovalPolicy.literals.join(", ")}`, given)
 
 export const json = Options.boolean("json").pipe(Options.withDescription("print JSON"))
 
 /** Every option that some command takes. */
-export const names: ReadonlyArray<string> = ["--workspace", "--yes", "--policy", "--json", "--from", "--help"]
+export const names: ReadonlyArray<string> = [
+  "--workspace",
+  "--yes",
+  "--policy",
+  "--json",
+  "--from",
+  "--session",
+  "--tool",
+  "--day",
+  "--status",
+  "--help"
+]

@@ -124,7 +124,7 @@ const serve = (inputEnded: Deferred.Deferred<void>, assumeYes: boolean) =>
   Effect.gen(function* () {
     const signals = yield* Signals
     const { values } = yield* Configuration.Configuration
-    const session = yield* Session.make({ policy: values.tools.approval_policy, assumeYes })
+    const session = yield* Session.make({ surface: "scv session", policy: values.tools.approval_policy, assumeYes })
     const events = yield* session.events
     const writing = yield* Effect.forkScoped(Stream.runForEach(events, (event) => say({ type: "event", ...event })))
     const stopped = yield* Deferred.make<void>()

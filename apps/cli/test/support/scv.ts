@@ -4,6 +4,7 @@ import * as os from "node:os"
 import * as path from "node:path"
 import { PassThrough } from "node:stream"
 import { fileURLToPath } from "node:url"
+import { afterAll } from "@effect/vitest"
 import type { ToolResult } from "@scv/core"
 import type { OfferedTool } from "@scv/runtime"
 import * as Effect from "effect/Effect"
@@ -35,19 +36,22 @@ export interface Running {
   readonly write: (text: string | Uint8Array) => void
   readonly end: () => void
   readonly kill: (signal: NodeJS.Signals) => void
-  /** Waits until stdout holds a text. */
+  /** Waits until one of the streams holds a text. A program that ends without having said it is a defect. */
   readonly until: (text: string) => Effect.Effect<void>
   readonly ended: Effect.Effect<Ended>
 }
 
 export type Environment = Readonly<Record<string, string>>
 
-/** No test sees the configuration of whoever runs it. */
-const isolated: Environment = {
-  NO_COLOR: "1",
-  SCV_HOME: path.join(os.tmpdir(), "scv-test-has-no-home"),
-  SCV_CONFIG: ""
-}
+/** No test sees the configuration of whoever runs it, or writes to their audit log; one file's tests share a home. */
+const home = fs.mkdtempSync(path.join(os.tmpdir(), "scv-test-home-"))
+
+afterAll(() => fs.rmSync(home, { recursive: true, force: true }))
+
+const isolated: Environment = { NO_COLOR: "1", SCV_HOME: home, SCV_CONFIG: "" }
+
+// For what runs in this process.
+Object.assign(process.env, isolated)
 
 const start = (argv: ReadonlyArray<string>, cwd: string, env: Environment): Running => {
   const [file = "", ...args] = argv
@@ -61,9 +65,14 @@ const start = (argv: ReadonlyArray<string>, cwd: string, env: Environment): Runn
     })
   }
   child.stdin.on("error", () => {})
+  let hasEnded = false
   const ended = new Promise<Ended>((resolve, reject) => {
     child.on("error", reject)
-    child.on("close", (code, signal) => resolve({ code, signal, ...output }))
+    child.on("close", (code, signal) => {
+      hasEnded = true
+      resolve({ code, signal, ...output })
+      for (const waiter of waiters) waiter()
+    })
   })
   return {
     pid: child.pid ?? 0,
@@ -79,9 +88,11 @@ const start = (argv: ReadonlyArray<string>, cwd: string, env: Environment): Runn
     until: (text) =>
       Effect.async<void>((resume) => {
         const look = () => {
-          if (!(output.stdout + output.stderr).includes(text)) return
+          const said = output.stdout + output.stderr
+          const isSaid = said.includes(text)
+          if (!isSaid && !hasEnded) return
           waiters.delete(look)
-          resume(Effect.void)
+          resume(isSaid ? Effect.void : Effect.dieMessage(`ended without ${text}; said last: ${said.slice(-200)}`))
         }
         waiters.add(look)
         look()
@@ -100,6 +111,16 @@ export const startProgram = (
     Effect.sync(() => start(argv, cwd, env)),
     (running) => Effect.sync(() => running.kill("SIGKILL"))
   )
+
+/**
+ * Starts a program on a pseudo-terminal of its own, which `script` of util-linux makes. It ends with the code of the
+ * program. The shell in between becomes the program: one that stays would get the terminal's signals as well, and
+ * whether it outlives them is different from shell to shell.
+ */
+export const startOnTerminal = (argv: ReadonlyArray<string>, cwd: string, env: Environment = {}) => {
+  const quoted = argv.map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
+  return startProgram(["script", "-qec", `exec ${quoted.join(" ")}`, "/dev/null"], cwd, { ...env, SHELL: "/bin/sh" })
+}
 
 /** Starts the built command. */
 export const startScv = (args: ReadonlyArray<string>, cwd: string, env?: Environment) =>

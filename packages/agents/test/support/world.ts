@@ -2,7 +2,7 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import { type AgentSetting, AgentSettings, AgentTool, agents } from "@scv/agents"
-import { Approval, CallTag, Limits, ServerEnvironment, Session, ToolRegistry, Workspace } from "@scv/core"
+import { Approval, AuditLog, CallTag, Limits, ServerEnvironment, Session, ToolRegistry, Workspace } from "@scv/core"
 import {
   NodeCallTag,
   NodeDigest,
@@ -73,11 +73,13 @@ export const makeWorld = ({
       Layer.provideMerge(NodeExecutables.layer, Layer.succeed(ServerEnvironment, server))
     )
     const services = ToolRegistry.layer(agents.map(AgentTool.make)).pipe(
-      Layer.provideMerge(Layer.mergeAll(Workspace.layer(at("workspace")), Limits.layer(limits), Approval.unattended)),
+      Layer.provideMerge(
+        Layer.mergeAll(AuditLog.none, Workspace.layer(at("workspace")), Limits.layer(limits), Approval.unattended)
+      ),
       Layer.provideMerge(machine)
     )
     const context = yield* Layer.build(services)
-    const session = yield* Session.make({ policy: "on-risk", assumeYes }).pipe(Effect.provide(context))
+    const session = yield* Session.make({ surface: "test", policy: "on-risk", assumeYes }).pipe(Effect.provide(context))
     return {
       at,
       base,

@@ -2,7 +2,7 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import { bash, read, write } from "@scv/builtins"
-import { Approval, Limits, ServerEnvironment, Session, type Tool, ToolRegistry, Workspace } from "@scv/core"
+import { Approval, AuditLog, Limits, ServerEnvironment, Session, type Tool, ToolRegistry, Workspace } from "@scv/core"
 import { NodeCallTag, NodeDigest, NodeDirectory, NodeHome, NodeProcessSpawner, NodeServerEnvironment } from "@scv/node"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -38,9 +38,10 @@ export const makeWorkspace = ({ containment, environment, home, limits, ...optio
       Layer.provideMerge(NodeDigest.layer),
       Layer.provideMerge(NodeHome.layer(path.resolve(directory, home ?? "../scv-home-elsewhere"))),
       Layer.provideMerge(Approval.unattended),
+      Layer.provideMerge(AuditLog.none),
       Layer.provide(NodeDirectory.layer(containment === undefined ? {} : { containment }))
     )
-    const session = yield* Session.make({ policy: "on-risk", ...options }).pipe(
+    const session = yield* Session.make({ surface: "test", policy: "on-risk", ...options }).pipe(
       Effect.provide(yield* Layer.build(services))
     )
     const at = (name: string) => path.join(directory, name)

@@ -1,5 +1,16 @@
 import { createHash } from "node:crypto"
-import { Approval, Digest, Directory, InputSchema, Limits, Session, Tool, ToolRegistry, Workspace } from "@scv/core"
+import {
+  Approval,
+  AuditLog,
+  Digest,
+  Directory,
+  InputSchema,
+  Limits,
+  Session,
+  Tool,
+  ToolRegistry,
+  Workspace
+} from "@scv/core"
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -16,6 +27,7 @@ const emptyWorkspace = Layer.succeed(Workspace.Workspace, {
   identity: { dev: "1", ino: "1" },
   handle: Effect.succeed("/workspace"),
   directory: notHere,
+  list: notHere,
   file: notHere,
   read: notHere,
   sha256: notHere,
@@ -29,17 +41,19 @@ interface SessionOptions extends Partial<Session.Options> {
   readonly tools: ReadonlyArray<Effect.Effect<Tool.Tool, Tool.UnusableTool>>
   readonly limits?: Partial<Limits.LimitValues>
   readonly approver?: Layer.Layer<Approval.Approver>
+  readonly audit?: Layer.Layer<AuditLog.AuditLog>
 }
 
 /** A session of the given tools; nobody answers its questions unless an approver is given. */
-export const makeSession = ({ approver, limits, tools, ...options }: SessionOptions) =>
-  Session.make({ policy: "on-risk", ...options }).pipe(
+export const makeSession = ({ approver, audit, limits, tools, ...options }: SessionOptions) =>
+  Session.make({ surface: "test", policy: "on-risk", ...options }).pipe(
     Effect.provide(
       Layer.mergeAll(
         ToolRegistry.layer(tools),
         emptyWorkspace,
         digest,
         Limits.layer(limits),
+        audit ?? AuditLog.none,
         approver ?? Approval.unattended
       )
     )

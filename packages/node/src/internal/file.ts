@@ -1,12 +1,15 @@
 /** What the system says of a file, in the words of core. */
 import * as fs from "node:fs"
 import { Directory } from "@scv/core"
-import { type Arrival, isLink, O_PATH } from "./walk.ts"
+import { type Arrival, isLink, O_PATH, type Reach } from "./walk.ts"
 
 export const identityOf = (stat: fs.BigIntStats): Directory.Identity => ({
   dev: String(stat.dev),
   ino: String(stat.ino)
 })
+
+export const directoryIdentity = <Held>(reach: Reach<Held>, held: Held): Directory.Identity =>
+  identityOf(fs.statSync(reach.at(held, "."), { bigint: true }))
 
 /** The change time moves with every change of content, mode, owner and links, and nobody can set it. */
 export const versionOf = (stat: fs.BigIntStats): string => `${stat.size}:${stat.mtimeNs}:${stat.ctimeNs}`

@@ -16,6 +16,8 @@ export interface Reach<Held> {
   readonly enter: (held: Held, name: string) => Held
   /** Holds a directory once more, so that it outlives the walk. */
   readonly keep: (held: Held) => Held
+  /** The absolute path of a held directory, as it is now. */
+  readonly pathOf: (held: Held) => string
   readonly release: (held: Held) => void
 }
 
@@ -29,6 +31,7 @@ export const byDescriptor: Reach<number> = {
   at: (held, name) => `/proc/self/fd/${held}/${name}`,
   enter: (held, name) => fs.openSync(`/proc/self/fd/${held}/${name}`, O_PATH | O_DIRECTORY | O_NOFOLLOW),
   keep: (held) => fs.openSync(`/proc/self/fd/${held}/.`, O_PATH | O_DIRECTORY),
+  pathOf: (held) => fs.readlinkSync(`/proc/self/fd/${held}`),
   release: fs.closeSync
 }
 
@@ -45,6 +48,7 @@ export const byPath: Reach<string> = {
     return path
   },
   keep: (held) => held,
+  pathOf: (held) => held,
   release: () => {}
 }
 
@@ -80,15 +84,18 @@ export const fromRoot = ({ spellings }: Root<unknown>, absolute: string): string
 
 /** What a walk does at its end and on the way. Both may throw system errors. */
 export interface Steps<Held, A> {
-  /** At the last component: must not follow a link, and answers {@link isLink} or throws ELOOP for one. */
-  readonly last: (held: Held, name: string) => A | typeof isLink
+  /**
+   * At the last component: must not follow a link, and answers {@link isLink} or throws ELOOP for one. Where it is left
+   * out, that one is entered like those before it.
+   */
+  readonly last?: (held: Held, name: string) => A | typeof isLink
   /**
    * At a component, not the last, that is not there: answers with what the whole walk comes to, or with undefined
    * after it has made the directory. Default: the path is not found.
    */
   readonly missing?: (held: Held, name: string) => A | undefined
-  /** Where the path ends at a directory that the walk is in, as `.`, `a/` and `a/..` do. Default: that is no file. */
-  readonly here?: (held: Held) => A
+  /** At the end of a path that leads to a directory. Default: it is no file. */
+  readonly directory?: (held: Held) => A
 }
 
 /** The end of a walk: where it is, as components joined by `/`, and the texts of the links that led there. */
@@ -103,7 +110,7 @@ export const walk = <Held, A>(
   reach: Reach<Held>,
   root: Root<Held>,
   path: string,
-  { here, last, missing }: Steps<Held, A>
+  { directory, last, missing }: Steps<Held, A>
 ): Arrival<A> => {
   const fail = (kind: Directory.DirectoryError["kind"], detail: string) =>
     new Directory.DirectoryError({ kind, path, detail })
@@ -171,8 +178,8 @@ export const walk = <Held, A>(
     for (;;) {
       const name = todo.pop()
       if (name === undefined) {
-        if (here === undefined) throw fail("not_a_file", "is a directory, not a file")
-        return { location: names.join("/"), links, value: here(held.at(-1)!) }
+        if (directory === undefined) throw fail("not_a_file", "is a directory, not a file")
+        return { location: names.join("/"), links, value: directory(held.at(-1)!) }
       }
       if (name === "" || name === ".") continue
       if (name === "..") {
@@ -180,7 +187,7 @@ export const walk = <Held, A>(
         leave()
         continue
       }
-      const isLast = todo.length === 0
+      const isLast = last !== undefined && todo.length === 0
       try {
         if (isLast) {
           const value = last(held.at(-1)!, name)
@@ -211,3 +218,7 @@ export const walk = <Held, A>(
     while (held.length > 1) reach.release(held.pop()!)
   }
 }
+
+/** Walks a path to a directory and holds that, for whoever called to release. Throws like {@link walk}. */
+export const walkInto = <Held>(reach: Reach<Held>, root: Root<Held>, path: string): Arrival<Held> =>
+  walk(reach, root, path, { directory: reach.keep })

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import { attempt } from "./attempt.ts"
 import { flush, writeAll } from "./descriptor.ts"
 import { codeOf, toDirectoryError } from "./errno.ts"
-import { identityOf, infoOf, isVersion, type lookByPath } from "./file.ts"
+import { directoryIdentity, infoOf, isVersion, type lookByPath } from "./file.ts"
 import { openFile, sha256Of } from "./reading.ts"
 import { freshName, leftOvers } from "./temporary.ts"
 import type { Turns } from "./turns.ts"
@@ -28,9 +28,6 @@ export interface Base<Held> {
 
 const refuse = (kind: Directory.DirectoryError["kind"], path: string, detail: string) =>
   new Directory.DirectoryError({ kind, path, detail })
-
-const directoryIdentity = <Held>(reach: Reach<Held>, held: Held): Directory.Identity =>
-  identityOf(fs.statSync(reach.at(held, "."), { bigint: true }))
 
 const requireAbsent = <Held>({ reach }: Base<Held>, held: Held, name: string, path: string): void => {
   if (fs.lstatSync(reach.at(held, name), { throwIfNoEntry: false }) === undefined) return
