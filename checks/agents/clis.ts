@@ -4,6 +4,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Effect from "effect/Effect"
 import { sizeOf } from "./places.ts"
+import { kill } from "./processes.ts"
 
 export interface Cli {
   readonly agent: "claude" | "codex" | "pi"
@@ -21,12 +22,12 @@ export const clis: ReadonlyArray<Cli> = [
   { agent: "pi", version: "1.6.0", packages: ["@earendil-works/pi-coding-agent@1.6.0", "node@22.23.3"] }
 ]
 
-/** The most that one of them and its download take on the disk, in bytes. */
+/** The most that one of them takes on the disk with its download, in bytes. */
 const needed = 1_200_000_000
 
 const run = (program: string, args: ReadonlyArray<string>): Effect.Effect<string, string> =>
   Effect.async<string, string>((resume) => {
-    const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] })
+    const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], detached: true })
     let output = ""
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding("utf8").on("data", (text: string) => {
@@ -35,7 +36,9 @@ const run = (program: string, args: ReadonlyArray<string>): Effect.Effect<string
     }
     child.on("error", (error) => resume(Effect.fail(error.message)))
     child.on("close", (code) => resume(code === 0 ? Effect.succeed(output) : Effect.fail(output.slice(-2000))))
-    return Effect.sync(() => child.kill("SIGKILL"))
+    return Effect.sync(() => {
+      if (child.pid !== undefined) kill(-child.pid)
+    })
   })
 
 /** The directory that a CLI's executables are in, below the one that it is installed in. */
@@ -53,7 +56,7 @@ export const install = (cli: Cli, directory: string): Effect.Effect<string, stri
   Effect.gen(function* () {
     if (isInstalled(directory)) return `kept in ${directory}`
     fs.rmSync(directory, { recursive: true, force: true })
-    fs.mkdirSync(directory)
+    fs.mkdirSync(directory, { recursive: true })
     const { bavail, bsize } = fs.statfsSync(directory)
     if (bavail * bsize < needed) {
       return yield* Effect.fail(`${shown(bavail * bsize)} are free in ${directory}; it needs ${shown(needed)}`)

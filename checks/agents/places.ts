@@ -7,7 +7,7 @@ import * as path from "node:path"
 interface Entry {
   readonly path: string
   readonly changed: number
-  /** In bytes, as it is on the disk. */
+  /** In bytes on the disk, shared among the names of a file. */
   readonly size: number
 }
 
@@ -16,7 +16,10 @@ const entriesOf = (at: string): ReadonlyArray<Entry> => {
   const found = fs.lstatSync(at, { throwIfNoEntry: false })
   if (found === undefined) return []
   const below = found.isDirectory() ? fs.readdirSync(at).flatMap((name) => entriesOf(path.join(at, name))) : []
-  return [{ path: at, changed: found.ctimeMs, size: found.blocks * 512 }, ...below]
+  return [
+    { path: at, changed: found.ctimeMs, size: (found.blocks * 512) / (found.isFile() ? found.nlink : 1) },
+    ...below
+  ]
 }
 
 /** What a directory takes on the disk, in bytes. */

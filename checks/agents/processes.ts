@@ -31,3 +31,12 @@ export const processesWith = (variable: string): ReadonlyArray<Found> =>
     .readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .flatMap((pid) => look(pid, variable))
+
+/** Kills a process, or the group of a negative number, unless it is gone. */
+export const kill = (pid: number): void => {
+  try {
+    process.kill(pid, "SIGKILL")
+  } catch {
+    // It is gone.
+  }
+}

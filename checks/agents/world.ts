@@ -4,8 +4,9 @@ import { randomUUID } from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import { type Ended, type Environment, type Running, startScv } from "../../apps/cli/test/support/scv.ts"
-import { type Found, processesWith } from "./processes.ts"
+import { type Found, kill, processesWith } from "./processes.ts"
 
 export interface World {
   /** What the user has in the way of a home. Nothing may be written there. */
@@ -29,7 +30,7 @@ export interface World {
 /** A key that nobody may use, since it is not the private home's. */
 const strangersKey = "sk-of-somebody-else"
 
-export const makeWorld = (base: string, executables: string): World => {
+const worldIn = (base: string, executables: string): World => {
   const at = (name: string) => {
     const directory = path.join(base, name)
     fs.mkdirSync(directory)
@@ -69,6 +70,20 @@ export const makeWorld = (base: string, executables: string): World => {
     processes: () => processesWith(run)
   }
 }
+
+/** A new world; whatever is left of it when the scope closes is killed. */
+export const makeWorld = (base: string, executables: string): Effect.Effect<World, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => worldIn(base, executables)),
+    ({ processes }) =>
+      Effect.sync(processes).pipe(
+        Effect.tap((left) => {
+          for (const { pid } of left) kill(pid)
+        }),
+        Effect.delay("50 millis"),
+        Effect.repeat({ until: (left) => left.length === 0, times: 100 })
+      )
+  )
 
 /** Waits for a condition, at most so many seconds. */
 export const until = (what: string, seconds: number, condition: () => boolean): Effect.Effect<void, string> =>
