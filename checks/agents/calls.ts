@@ -1,10 +1,10 @@
 /** What the checks of an agent are made of: runs of `scv` that answer with what was seen, or fail with it. */
 import type { ProcessGroup } from "@scv/core"
 import * as Effect from "effect/Effect"
-import { envelopeOf } from "../../apps/cli/test/support/scv.ts"
+import { type Ended, envelopeOf } from "../../apps/cli/test/support/scv.ts"
 import type { Asked, ModelService } from "./modelService.ts"
 import { key } from "./setups.ts"
-import { type Meanwhile, type Run, scvIn, until, type World } from "./world.ts"
+import { type Meanwhile, scvIn, until, type World } from "./world.ts"
 
 /** What every agent is asked to do. */
 const prompt = "Say what the answer is."
@@ -28,7 +28,7 @@ interface Answer {
   readonly line: string
 }
 
-const answerOf = (run: Run): Effect.Effect<Answer, string> =>
+const answerOf = (run: Ended): Effect.Effect<Answer, string> =>
   Effect.try({
     try: () => {
       const { error, result: given, status } = envelopeOf(run)
@@ -42,7 +42,7 @@ const answerOf = (run: Run): Effect.Effect<Answer, string> =>
 
 export interface Calls {
   /** Runs `scv`. */
-  readonly scv: (args: ReadonlyArray<string>, meanwhile?: Meanwhile | string) => Effect.Effect<Run, string>
+  readonly scv: (args: ReadonlyArray<string>, meanwhile?: Meanwhile | string) => Effect.Effect<Ended, string>
   /** The line of `scv agents status` matches and the exit code is this one. */
   readonly status: (line: RegExp, code: number) => Effect.Effect<string, string>
   /** A call fails with a hint that holds a text. */

@@ -94,11 +94,6 @@ export const until = (what: string, seconds: number, condition: () => boolean): 
     Effect.asVoid
   )
 
-/** How a command ended, and how long it took. */
-export interface Run extends Ended {
-  readonly seconds: number
-}
-
 /** What is done while `scv` runs. */
 export type Meanwhile = (running: Running) => Effect.Effect<void, string>
 
@@ -107,15 +102,13 @@ export const scvIn = (
   world: World,
   args: ReadonlyArray<string>,
   meanwhile: Meanwhile | string = ""
-): Effect.Effect<Run, string> =>
+): Effect.Effect<Ended, string> =>
   Effect.gen(function* () {
-    const from = performance.now()
     const running = yield* startScv(args, world.userHome, world.environment)
     if (typeof meanwhile === "string") running.write(meanwhile)
     running.end()
     if (typeof meanwhile === "function") yield* meanwhile(running)
-    const ended = yield* running.ended
-    return { ...ended, seconds: (performance.now() - from) / 1000 }
+    return yield* running.ended
   }).pipe(
     Effect.scoped,
     Effect.timeoutFail({ duration: "2 minutes", onTimeout: () => `scv ${args[0]}: no end within 2 minutes` })
