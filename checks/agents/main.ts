@@ -68,7 +68,8 @@ if (unknown.length > 0) {
   process.exitCode = 2
 } else {
   const controller = new AbortController()
-  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => controller.abort())
+  // More than once: a terminal and tsx may both send it.
+  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => controller.abort())
   const ended = await Effect.runPromiseExit(Effect.forEach(chosen, checkAll), { signal: controller.signal })
   if (Exit.isFailure(ended)) report(false, "run", Cause.pretty(ended.cause))
   console.log(`${passed} passed, ${failed} failed`)
