@@ -1,10 +1,11 @@
 /** One call: made in this process, its envelope on stdout. */
 
 import type { Flags } from "@scv/config"
-import { Display, Session, ToolError, type ToolResult } from "@scv/core"
+import { Display, ErrorKind, Session, ToolError, type ToolResult } from "@scv/core"
 import { Configuration, LocalSession, type OfferedTool } from "@scv/runtime"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { refusal } from "./Envelope.ts"
 import { ExitCode, exitCodes } from "./ExitCode.ts"
@@ -56,29 +57,52 @@ const watch = (session: Session.Session) =>
     )
   })
 
-/** Makes the call and answers; sets the exit code. Fails where the command line or the configuration cannot be used. */
-export const make = (given: Given, tools: ReadonlyArray<OfferedTool>) =>
-  Effect.gen(function* () {
-    const signals = yield* Signals
-    const text = given.input === "-" ? yield* readAll : given.input
-    const parsed = yield* parse(text)
-    const { values } = yield* Configuration.Configuration
-    const session = yield* Session.make({
-      surface: "scv call",
-      policy: values.tools.approval_policy,
-      assumeYes: given.yes
-    })
-    yield* watch(session)
-    const { id, result } = yield* Effect.orDie(session.submit({ tool: given.tool, input: parsed }))
-    yield* answer(yield* signals.handledBy(Effect.asVoid(session.cancel(id)))(result))
-  }).pipe(
-    Effect.catchTag("ToolError", (error) => answer(refusal(given.tool, error.kind, error.message))),
-    Effect.provide(TerminalApprover.layer),
-    Effect.provide(LocalSession.single({ workspace: given.workspace, flags: given.policy }, tools)),
-    Effect.catchTag("Unusable", (error) =>
-      Effect.zipRight(answer(refusal(given.tool, error.kind, error.message)), Effect.fail(error))
+const isErrorKind = Schema.is(ErrorKind)
+
+/**
+ * Prints the envelope that an effect comes to, or one that says why there is none, and sets the exit code. Fails where the
+ * command line, the configuration or the daemon cannot be used.
+ */
+export const answered = <E extends { readonly _tag: string; readonly kind: string; readonly message: string }, R>(
+  given: Given,
+  envelope: Effect.Effect<ToolResult, E, R>
+) => {
+  const refuse = (kind: string, message: string) =>
+    answer(refusal(given.tool, isErrorKind(kind) ? kind : "unavailable", message))
+  return envelope.pipe(
+    Effect.flatMap(answer),
+    Effect.catchAll((error) =>
+      error._tag === "ToolError"
+        ? refuse(error.kind, error.message)
+        : Effect.zipRight(refuse(error.kind, error.message), Effect.fail(error))
     ),
-    Effect.scoped,
     // Before there is a call to cancel, for instance while its input is waited for.
-    Effect.onInterrupt(() => answer(refusal(given.tool, "cancelled", "the call was cancelled")))
+    Effect.onInterrupt(() => refuse("cancelled", "the call was cancelled"))
+  )
+}
+
+/** The input as JSON, which may still have to come in. */
+export const inputOf = ({ input }: Given) => Effect.flatMap(input === "-" ? readAll : Effect.succeed(input), parse)
+
+/** Makes the call in this process, and answers. */
+export const make = (given: Given, tools: ReadonlyArray<OfferedTool>) =>
+  answered(
+    given,
+    Effect.gen(function* () {
+      const signals = yield* Signals
+      const input = yield* inputOf(given)
+      const { values } = yield* Configuration.Configuration
+      const session = yield* Session.make({
+        surface: "scv call",
+        policy: values.tools.approval_policy,
+        assumeYes: given.yes
+      })
+      yield* watch(session)
+      const { id, result } = yield* Effect.orDie(session.submit({ tool: given.tool, input }))
+      return yield* signals.handledBy(Effect.asVoid(session.cancel(id)))(result)
+    }).pipe(
+      Effect.provide(TerminalApprover.layer),
+      Effect.provide(LocalSession.single({ workspace: given.workspace, flags: given.policy }, tools)),
+      Effect.scoped
+    )
   )

@@ -14,15 +14,21 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import { agents } from "./commands/agents.ts"
+import { answers } from "./commands/answer.ts"
+import { approvals } from "./commands/approvals.ts"
 import { audit } from "./commands/audit.ts"
 import { call } from "./commands/call.ts"
+import { cancel } from "./commands/cancel.ts"
 import { completions } from "./commands/completions.ts"
 import { config } from "./commands/config.ts"
+import { daemon } from "./commands/daemon.ts"
 import { doctor } from "./commands/doctor.ts"
 import * as options from "./commands/options.ts"
 import { session } from "./commands/session.ts"
+import { sessions } from "./commands/sessions.ts"
 import { skills } from "./commands/skills.ts"
 import { tools } from "./commands/tools.ts"
+import { watch } from "./commands/watch.ts"
 import { refusal } from "./Envelope.ts"
 import { ExitCode, unusable } from "./ExitCode.ts"
 import { complain, exitCodeOf } from "./Frame.ts"
@@ -112,6 +118,12 @@ export const run = (
         skills(offered),
         audit,
         config,
+        daemon,
+        sessions,
+        approvals,
+        ...answers,
+        cancel,
+        watch,
         doctor,
         completions(descriptor)
       ])

@@ -4,7 +4,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as Ref from "effect/Ref"
-import { broken, ExitCode, interrupted, unusable } from "./ExitCode.ts"
+import { broken, ExitCode, exitCodes, interrupted, unusable } from "./ExitCode.ts"
 import { Stdio } from "./Stdio.ts"
 
 /** What is logged goes to stderr, and nothing of it can redraw the terminal. */
@@ -22,6 +22,9 @@ const logger = (stdio: typeof Stdio.Service) =>
 export const complain = (message: string): Effect.Effect<void, never, Stdio> =>
   Effect.flatMap(Stdio, (stdio) => stdio.err(`scv: ${Display.bounded(message, 2000)}\n`))
 
+/** What the daemon refuses can be used; it came too late, or is about nothing that there is. */
+const isRefusal = (error: object): boolean => "_tag" in error && error._tag === "Failure"
+
 /** The exit code that a command comes to. Its errors are what it cannot use. */
 export const exitCodeOf = <R>(
   command: Effect.Effect<void, { readonly message: string }, R | ExitCode>
@@ -31,7 +34,7 @@ export const exitCodeOf = <R>(
     const exitCode = yield* Ref.make(0)
     return yield* command.pipe(
       Effect.zipRight(Ref.get(exitCode)),
-      Effect.catchAll((error) => Effect.as(complain(error.message), unusable)),
+      Effect.catchAll((error) => Effect.as(complain(error.message), isRefusal(error) ? exitCodes.failed : unusable)),
       Effect.catchAllCause((cause) =>
         Cause.isInterruptedOnly(cause)
           ? Effect.succeed(interrupted)

@@ -1,18 +1,11 @@
 /** Asks the person at the terminal; without one, denies and says how to allow. */
 import * as fs from "node:fs"
 import * as tty from "node:tty"
-import { Approval, Display } from "@scv/core"
+import { Approval } from "@scv/core"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { question } from "./Question.ts"
 import { Stdio } from "./Stdio.ts"
-
-const question = (request: Approval.ApprovalRequest): string =>
-  [
-    `approval needed for ${request.tool} (risk: ${request.risk})`,
-    request.summary,
-    `  workspace: ${Display.inline(request.workspace)}`,
-    ""
-  ].join("\n")
 
 type Answer = "yes" | "no" | "unclear" | "gone"
 
@@ -66,29 +59,30 @@ const readAnswer: Effect.Effect<Answer> = Effect.async<Answer>((resume) => {
 
 const noTerminal = "there is no terminal to ask on; --yes approves what it would ask"
 
+/** Asks at the terminal, which is there, until the answer is a clear one. */
+export const ask: Effect.Effect<Approval.Decision, never, Stdio> = Effect.gen(function* () {
+  const stdio = yield* Stdio
+  yield* discardTyped
+  yield* stdio.err("Approve? [y/N] ")
+  const answer = yield* readAnswer
+  if (answer === "unclear") {
+    yield* stdio.err("Please answer y or n.\n")
+    return yield* ask
+  }
+  if (answer === "yes") return { decision: "approve", by: "terminal" }
+  return { decision: "deny", reason: answer === "no" ? "answered no" : "the terminal is gone", by: "terminal" }
+})
+
 /** The approver of one command line. */
 export const layer: Layer.Layer<Approval.Approver, never, Stdio> = Layer.effect(
   Approval.Approver,
-  Effect.map(Stdio, (stdio) => {
-    const ask: Effect.Effect<Approval.Decision> = Effect.gen(function* () {
-      yield* discardTyped
-      yield* stdio.err("Approve? [y/N] ")
-      const answer = yield* readAnswer
-      if (answer === "unclear") {
-        yield* stdio.err("Please answer y or n.\n")
-        return yield* ask
-      }
-      if (answer === "yes") return { decision: "approve", by: "terminal" }
-      return { decision: "deny", reason: answer === "no" ? "answered no" : "the terminal is gone", by: "terminal" }
-    })
-    return {
-      decide: (request) =>
-        Effect.gen(function* () {
-          yield* stdio.err(question(request))
-          if (stdio.isInteractive) return yield* ask
-          yield* stdio.err(`denied: ${noTerminal}\n`)
-          return { decision: "deny", reason: noTerminal, by: "no terminal" }
-        })
-    }
-  })
+  Effect.map(Stdio, (stdio) => ({
+    decide: (request) =>
+      Effect.gen(function* () {
+        yield* stdio.err(question(request))
+        if (stdio.isInteractive) return yield* Effect.provideService(ask, Stdio, stdio)
+        yield* stdio.err(`denied: ${noTerminal}\n`)
+        return { decision: "deny", reason: noTerminal, by: "no terminal" }
+      })
+  }))
 )

@@ -22,6 +22,15 @@ Commands:
   doctor              tell what this machine has and lacks
   completions SHELL   print a completion script for bash, zsh or fish
 
+With the daemon, which keeps sessions and asks in one place:
+  daemon              start and stop it, and tell how it is
+  sessions            list its sessions and their calls
+  approvals           list the questions that wait for an answer
+  approve ID          approve a question
+  deny ID             deny a question
+  cancel ID           cancel a call
+  watch               show what happens, and answer questions by a key
+
 Try:
   scv tools
   scv call read '{"path":"README.md"}'
@@ -43,8 +52,9 @@ Options:
   --policy POLICY   what to ask about: on-risk (all but read_only calls), always, or never (ask nobody and deny
                     all but read_only calls); default: the configured one, else on-risk
   --yes             answer every question with yes; does not turn \`never\` into yes
+  --daemon          make the call in the daemon; its question waits there too, for \`scv approve\` or \`scv watch\`
 
-Without --yes the question is asked at the terminal. Where there is none, it is denied.
+Without --yes the question is asked at the terminal. Where there is none, it is denied; with --daemon it waits.
 Ctrl-C cancels the call; a second one ends what is left of it at once.
 
 Exit codes: 0 completed, 1 failed, 2 invalid, 3 denied, 124 timed out, 130 cancelled
@@ -167,7 +177,81 @@ Try:
   scv completions fish | source
 `
 
-const texts: Record<string, string> = { call, tools, session, agents, skills, audit, config, doctor, completions }
+const daemon = `Start and stop the daemon, and tell how it is.
+
+Usage: scv daemon start [--listen 127.0.0.1:PORT] [--json]
+       scv daemon stop [--now]
+       scv daemon status [--json]
+       scv daemon unit [--listen 127.0.0.1:PORT]
+
+  start             start it in the background, and wait until it answers
+  stop              cancel its calls and end it; --now ends at once what runs
+  status            tell whether it runs; exits 1 where it does not
+  unit              print a systemd user unit: scv daemon unit > ~/.config/systemd/user/scvd.service
+  --listen ADDRESS  listen on loopback TCP too; clients need the token in $SCV_HOME/state/token; port 0 picks one
+
+Its socket is $SCV_HOME/state/scvd.sock, for you alone, and its log is scvd.log beside it.
+`
+
+const sessions = `List the daemon's sessions, each with the calls that have not ended.
+
+Usage: scv sessions [--json]
+`
+
+const approvals = `List the questions that wait for an answer, each with what would be done.
+
+Usage: scv approvals [--json]
+`
+
+const approve = `Approve a question that waits in the daemon. The first answer wins.
+
+Usage: scv approve ID [--reason TEXT] [--json]
+
+  ID                the question, from \`scv approvals\`
+  --reason TEXT     why, for the record
+`
+
+const deny = `Deny a question that waits in the daemon. The first answer wins.
+
+Usage: scv deny ID [--reason TEXT] [--json]
+
+  ID                the question, from \`scv approvals\`
+  --reason TEXT     why; the caller is told
+`
+
+const cancel = `Cancel a call of the daemon's. A second time ends at once what is left of it.
+
+Usage: scv cancel ID [--json]
+
+  ID                the call, from \`scv sessions\`
+`
+
+const watch = `Show what happens in the daemon as it happens, pending questions first.
+
+Usage: scv watch [--json]
+
+At a terminal y approves the question that is shown and n denies it; q leaves. A key that is pressed within 0.3 s after
+a question has come up is no answer to it. --json prints the events, one a line.
+`
+
+const texts: Record<string, string> = {
+  call,
+  tools,
+  session,
+  agents,
+  skills,
+  audit,
+  daemon,
+  sessions,
+  approvals,
+  approve,
+  deny,
+  cancel,
+  watch,
+  config,
+  doctor,
+  completions
+}
 
 /** The help for a command, or the first page where there is no such command. */
 export const helpFor = (command: string | undefined): string =>
@@ -178,4 +262,5 @@ export const helpTopic = (command: string | undefined): string =>
   command !== undefined && Object.hasOwn(texts, command) ? `${command} ` : ""
 
 /** Whether a command does nothing by itself: it only has commands below it. */
-export const isGroup = (command: string | undefined): boolean => command === "config" || command === "agents"
+export const isGroup = (command: string | undefined): boolean =>
+  command !== undefined && ["config", "agents", "daemon"].includes(command)

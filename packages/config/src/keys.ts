@@ -10,6 +10,10 @@ const mebibyte = 1_048_576
 const limit = (defaultValue: number, [min, max]: readonly [number, number], description: string): Key.Key<number> =>
   Key.make({ schema: () => Value.integer(min, max), default: defaultValue, description, project: Key.smaller })
 
+/** What the daemon is held to, which is nothing of a project's. */
+const ofDaemon = (defaultValue: number, [min, max]: readonly [number, number], description: string): Key.Key<number> =>
+  Key.make({ schema: () => Value.integer(min, max), default: defaultValue, description, project: "never" })
+
 const named = (home: string) => ({
   "tools.command_timeout_seconds": limit(
     Limits.defaults.commandTimeoutSeconds,
@@ -72,6 +76,12 @@ const named = (home: string) => ({
   }),
   "agent.max_delegation_depth": limit(2, [0, 16], "How many agents deep a delegated agent may delegate; 0 is none."),
   "approvals.timeout_seconds": limit(600, [1, day], "Seconds that a question waits before it counts as denied."),
+  "daemon.max_sessions": ofDaemon(256, [1, 100_000], "Sessions that the daemon has open at once."),
+  "daemon.idle_session_seconds": ofDaemon(
+    day,
+    [60, 365 * day],
+    "Seconds after which the daemon closes a session that does nothing."
+  ),
   "audit.max_bytes": Key.make({
     schema: () => Value.integer(16 * mebibyte, 65_536 * mebibyte),
     default: 128 * mebibyte,
@@ -139,6 +149,7 @@ export interface Values {
   readonly skills: Section<"skills">
   readonly agent: Section<"agent">
   readonly approvals: Section<"approvals">
+  readonly daemon: Section<"daemon">
   readonly audit: Section<"audit">
   /** By the names that the table was made for. */
   readonly agents: { readonly [name: string]: { readonly [K in keyof AgentKeys]: ValueOf<AgentKeys[K]> | undefined } }

@@ -43,10 +43,11 @@ describe("layers", () => {
         },
         agent: { max_delegation_depth: 2 },
         approvals: { timeout_seconds: 600 },
+        daemon: { max_sessions: 256, idle_session_seconds: 86_400 },
         audit: { max_bytes: 134_217_728, keep_days: 90 },
         agents: { claude: unset, codex: unset, pi: unset }
       })
-      assert.strictEqual(config.entries.length, 16 + 3 * 5)
+      assert.strictEqual(config.entries.length, 18 + 3 * 5)
       for (const { ignored, origin } of config.entries) {
         assert.deepStrictEqual({ origin, ignored }, { origin: { layer: "default" }, ignored: [] })
       }

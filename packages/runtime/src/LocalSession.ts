@@ -32,15 +32,20 @@ const skills = (hasAgents: Effect.Effect<boolean>) =>
 export interface Options {
   /** Relative to the current directory. */
   readonly workspace: string
+  /** What the caller knows the workspace by, in messages. Default: `--workspace`. */
+  readonly workspaceName?: string
   /** What the command line, or whoever opens the session, sets of the configuration. */
   readonly flags?: Flags
 }
 
 /** The directory to work in, given relative to the current one. */
-const workspace = (directory: string): Layer.Layer<Workspace.Workspace, Unusable, Directory.Directories> =>
+const workspace = ({
+  workspace: directory,
+  workspaceName = "--workspace"
+}: Options): Layer.Layer<Workspace.Workspace, Unusable, Directory.Directories> =>
   Layer.mapError(
     Layer.unwrapEffect(Effect.map(absolute(directory), Workspace.layer)),
-    ({ message }) => new Unusable({ kind: "invalid_input", message: `--workspace: ${message}` })
+    ({ message }) => new Unusable({ kind: "invalid_input", message: `${workspaceName}: ${message}` })
   )
 
 const absolute = (directory: string): Effect.Effect<string, Unusable> =>
@@ -55,7 +60,7 @@ const absolute = (directory: string): Effect.Effect<string, Unusable> =>
 export const configuration = (
   options: Options
 ): Layer.Layer<Configuration.Configuration | Workspace.Workspace, Unusable, Directory.Directories> =>
-  Configuration.layer(options.flags).pipe(Layer.provideMerge(workspace(options.workspace)))
+  Configuration.layer(options.flags).pipe(Layer.provideMerge(workspace(options)))
 
 const limits = Layer.effect(Limits.Limits, Effect.map(Configuration.Configuration, limitsOf))
 

@@ -3,6 +3,7 @@ import * as Command from "@effect/cli/Command"
 import type { OfferedTool } from "@scv/runtime"
 import type * as Effect from "effect/Effect"
 import * as Call from "../Call.ts"
+import * as DaemonCall from "../DaemonCall.ts"
 import * as options from "./options.ts"
 
 const tool = Args.text({ name: "TOOL" }).pipe(Args.withDescription("The tool to call; `scv tools` lists them."))
@@ -13,12 +14,15 @@ const input = Args.text({ name: "INPUT_JSON" }).pipe(
 )
 
 /** `scv call`, with what becomes of it. */
-export const callWith = <E, R>(handle: (given: Call.Given) => Effect.Effect<void, E, R>) =>
+export const callWith = <E, R>(handle: (given: Call.Given, isInDaemon: boolean) => Effect.Effect<void, E, R>) =>
   Command.make(
     "call",
-    { tool, input, workspace: options.workspace, yes: options.yes, policy: options.policy },
-    handle
+    { tool, input, workspace: options.workspace, yes: options.yes, policy: options.policy, daemon: options.daemon },
+    ({ daemon, ...given }) => handle(given, daemon)
   ).pipe(Command.withDescription("Makes one tool call and prints its answer, one JSON object."))
 
-/** `scv call`: one call in this process, its envelope on stdout. */
-export const call = (tools: ReadonlyArray<OfferedTool>) => callWith((given) => Call.make(given, tools))
+/** `scv call`: one call, in this process or in the daemon, its envelope on stdout. */
+export const call = (tools: ReadonlyArray<OfferedTool>) =>
+  callWith((given, isInDaemon) =>
+    isInDaemon ? Call.answered(given, DaemonCall.envelope(given)) : Call.make(given, tools)
+  )

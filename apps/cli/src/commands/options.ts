@@ -33,6 +33,10 @@ export const policy = Options.text("policy").pipe(
 
 const noPolicy = (given: string) => invalid("policy", `one of ${Approval.ApprovalPolicy.literals.join(", ")}`, given)
 
+export const daemon = Options.boolean("daemon").pipe(
+  Options.withDescription("make the call in the daemon, where its question can be answered too")
+)
+
 export const json = Options.boolean("json").pipe(Options.withDescription("print JSON"))
 
 /** Every option that some command takes. */
@@ -46,5 +50,9 @@ export const names: ReadonlyArray<string> = [
   "--tool",
   "--day",
   "--status",
+  "--daemon",
+  "--listen",
+  "--now",
+  "--reason",
   "--help"
 ]

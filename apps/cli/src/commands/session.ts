@@ -1,5 +1,5 @@
 import * as Command from "@effect/cli/Command"
-import { Approval, Display, InputSchema, Session, ToolError } from "@scv/core"
+import { Approval, Display, InputSchema, Session, ToolDescription, ToolError } from "@scv/core"
 import { Configuration, LocalSession, type OfferedTool } from "@scv/runtime"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -8,7 +8,6 @@ import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { describe } from "../Description.ts"
 import { ExitCode, interrupted } from "../ExitCode.ts"
 import * as Input from "../Input.ts"
 import { Signals } from "../Signals.ts"
@@ -73,7 +72,7 @@ const kinds = [
   decision("approve"),
   decision("deny"),
   line("tools", struct({ type: is("tools") }), (session) =>
-    Effect.flatMap(Effect.forEach(session.tools, describe), (tools) => say({ type: "tools", tools }))
+    Effect.flatMap(Effect.forEach(session.tools, ToolDescription.describe), (tools) => say({ type: "tools", tools }))
   )
 ]
 

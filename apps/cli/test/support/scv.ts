@@ -38,6 +38,8 @@ export interface Running {
   readonly kill: (signal: NodeJS.Signals) => void
   /** Waits until one of the streams holds a text. A program that ends without having said it is a defect. */
   readonly until: (text: string) => Effect.Effect<void>
+  /** What it has written so far. */
+  readonly said: Effect.Effect<{ readonly stdout: string; readonly stderr: string }>
   readonly ended: Effect.Effect<Ended>
 }
 
@@ -97,6 +99,7 @@ const start = (argv: ReadonlyArray<string>, cwd: string, env: Environment): Runn
         waiters.add(look)
         look()
       }),
+    said: Effect.sync(() => ({ ...output })),
     ended: Effect.promise(() => ended)
   }
 }

@@ -1,0 +1,25 @@
+// Bundles `scvd` into one file.
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { build } from "esbuild"
+
+const here = dirname(fileURLToPath(import.meta.url))
+const dist = join(here, "dist")
+mkdirSync(dist, { recursive: true })
+
+await build({
+  entryPoints: [join(here, "src/main.ts")],
+  outfile: join(dist, "scvd.js"),
+  bundle: true,
+  platform: "node",
+  target: "node20",
+  format: "cjs",
+  conditions: ["@scv/source"],
+  banner: { js: "#!/usr/bin/env node" },
+  minify: true,
+  legalComments: "linked",
+  logLevel: "warning"
+})
+chmodSync(join(dist, "scvd.js"), 0o755)
+writeFileSync(join(dist, "package.json"), '{ "type": "commonjs" }\n')

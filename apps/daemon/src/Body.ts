@@ -1,0 +1,54 @@
+/** Reads the JSON body of a request: bounded, and strict UTF-8. */
+import type { HttpServerRequest } from "@effect/platform/HttpServerRequest"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import { Failure } from "@scv/protocol"
+import * as Effect from "effect/Effect"
+import * as Bounds from "./Bounds.ts"
+
+export interface Body {
+  readonly json: unknown
+  readonly bytes: number
+}
+
+const tooLarge = new Failure({ kind: "too_large", message: `the body is longer than ${Bounds.bodyBytes} bytes` })
+
+const unread = new Failure({ kind: "invalid_input", message: "the body ended early" })
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+const bytesOf = (request: HttpServerRequest): Effect.Effect<Buffer, Failure> =>
+  Effect.async<Buffer, Failure>((resume) => {
+    const source = NodeHttpServerRequest.toIncomingMessage(request)
+    if (Number(source.headers["content-length"] ?? 0) > Bounds.bodyBytes) {
+      resume(Effect.fail(tooLarge))
+      return
+    }
+    let parts: Array<Buffer> = []
+    let size = 0
+    const onData = (chunk: Buffer) => {
+      size += chunk.length
+      if (size <= Bounds.bodyBytes) {
+        parts.push(chunk)
+        return
+      }
+      // What still comes is taken and dropped, so that the answer is read.
+      parts = []
+      resume(Effect.fail(tooLarge))
+    }
+    source.on("data", onData)
+    source.once("end", () => resume(Effect.succeed(Buffer.concat(parts))))
+    source.once("close", () => resume(Effect.fail(unread)))
+    source.once("error", () => resume(Effect.fail(unread)))
+  })
+
+export const read = (request: HttpServerRequest): Effect.Effect<Body, Failure> =>
+  Effect.flatMap(bytesOf(request), (bytes) =>
+    Effect.try({
+      try: () => ({ json: JSON.parse(decoder.decode(bytes)), bytes: bytes.length }),
+      catch: (error) =>
+        new Failure({
+          kind: "invalid_input",
+          message: error instanceof SyntaxError ? "the body is not JSON" : "the body is not UTF-8"
+        })
+    })
+  )

@@ -1,0 +1,38 @@
+/** What the daemon takes at most, where no key of the configuration says so. */
+
+/** Bytes of a request's body: as much as a line of `scv session`. */
+export const bodyBytes = 4 * 1024 * 1024
+
+/** Bytes of the bodies of all calls that have not ended. */
+export const heldBytes = 64 * 1024 * 1024
+
+/** Ended calls that a session remembers. */
+export const endedCalls = 100
+
+/** Bytes of their results; that of the last one is kept whatever its size. */
+export const endedBytes = 1024 * 1024
+
+/** Questions whose answers are remembered, so that a late one can be told what was decided. */
+export const answers = 1000
+
+/** Readers of the event stream. */
+export const readers = 64
+
+/** Bytes of events that wait for one reader; one that lags by more is sent away. A question can hold a whole file. */
+export const backlogBytes = 8 * 1024 * 1024
+
+/** Events that are kept for readers that come back, and their bytes; `progress` has a share of its own. */
+export const replay = { events: 20_000, bytes: 16 * 1024 * 1024 }
+
+export const replayProgress = { events: 5_000, bytes: 4 * 1024 * 1024 }
+
+/** Connections at once, each way in. */
+export const connections = 1024
+
+/** Seconds between two signs of life on a silent event stream. */
+export const pingSeconds = 15
+
+/** Seconds in which a stopping daemon ends its calls, and then the connections that are left. */
+export const drainSeconds = 15
+
+export const goodbyeSeconds = 2

@@ -1,0 +1,28 @@
+/** The private directory that holds the socket and the token. */
+import * as fs from "node:fs"
+import { Place } from "@scv/protocol"
+import { Unusable } from "@scv/runtime"
+import * as Effect from "effect/Effect"
+
+const wrong = (message: string) => new Unusable({ kind: "config", message })
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error ? String(error.code) : String(error)
+
+/** Runs a step on the disk; `what` names what it is done to. */
+export const attempt = <A>(what: string, step: () => A): Effect.Effect<A, Unusable> =>
+  Effect.try({ try: step, catch: (error) => wrong(`${what}: the system answers ${codeOf(error)}`) })
+
+/** Makes the directory private to this user, or fails where it is another's. */
+export const prepare = (home: string): Effect.Effect<string, Unusable> =>
+  Effect.gen(function* () {
+    const directory = Place.stateOf(home)
+    const found = yield* attempt(directory, () => {
+      fs.mkdirSync(directory, { recursive: true, mode: 0o700 })
+      return fs.statSync(directory)
+    })
+    const user = process.getuid?.()
+    if (user !== undefined && found.uid !== user) return yield* wrong(`${directory}: belongs to another user`)
+    if ((found.mode & 0o077) !== 0) yield* attempt(directory, () => fs.chmodSync(directory, 0o700))
+    return directory
+  })
