@@ -27,17 +27,29 @@ export interface ProcessTable {
   readonly commandOf: (pid: number) => string
 }
 
+/** Files of /proc are read often, and report no size: a buffer for each would cost more than the reading. */
+let block = Buffer.allocUnsafeSlow(16_384)
+
 const readProc = (path: string): string | undefined => {
+  let fd: number | undefined
   try {
-    return fs.readFileSync(path, "latin1")
+    fd = fs.openSync(path, "r")
+    let size = 0
+    for (let count = -1; count !== 0; size += count) {
+      if (size === block.length) block = Buffer.concat([block], 2 * size)
+      count = fs.readSync(fd, block, size, block.length - size, null)
+    }
+    return block.toString("latin1", 0, size)
   } catch {
     return undefined
+  } finally {
+    if (fd !== undefined) fs.closeSync(fd)
   }
 }
 
 /** Source: proc_pid_stat(5). The second field may hold anything, so the rest is counted from its end. */
 const parseStat = (pid: number, stat: string): Entry => {
-  const [state = "", parent, group, ...rest] = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+  const [state = "", parent, group, ...rest] = stat.slice(stat.lastIndexOf(")") + 2).split(" ", 20)
   return {
     pid,
     parent: Number(parent),
@@ -54,22 +66,17 @@ const statOf = (pid: number): Entry | undefined => {
 
 const isEntry = (entry: Entry | undefined): entry is Entry => entry !== undefined
 
-/** How many numbers are asked for one by one, rather than by listing all processes. */
-const maxAsked = 256
-
 /** By Linux' /proc. All of it is synchronous: it reads memory, not a disk. */
 export const byProc = {
   get: (pids: ReadonlyArray<number>): ReadonlyArray<Entry> => pids.map(statOf).filter(isEntry),
-  list: (from?: number, to?: number): ReadonlyArray<Entry> => {
-    if (from !== undefined && to !== undefined && to - from <= maxAsked) {
-      return Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => statOf(from + index)).filter(isEntry)
-    }
-    return fs
+  list: (from = 0, to = Number.POSITIVE_INFINITY): ReadonlyArray<Entry> =>
+    fs
       .readdirSync("/proc")
-      .filter((name) => /^\d+$/.test(name))
-      .map((name) => statOf(Number(name)))
-      .filter(isEntry)
-  },
+      // A name that is no number compares with none.
+      .map(Number)
+      .filter((pid) => pid >= from && pid <= to)
+      .map(statOf)
+      .filter(isEntry),
   hasTag: (pid: number, tag: string) => {
     const environment = readProc(`/proc/${pid}/environ`)
     return environment === "" ? undefined : `\0${environment ?? ""}`.includes(`\0${tag}=`)
