@@ -1,18 +1,10 @@
 /** Asks the person at the terminal; without one, denies and says how to allow. */
 import * as fs from "node:fs"
 import * as tty from "node:tty"
-import { Approval, Display } from "@scv/core"
+import { Approval } from "@scv/core"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Stdio } from "./Stdio.ts"
-
-const question = (request: Approval.ApprovalRequest): string =>
-  [
-    `approval needed for ${request.tool} (risk: ${request.risk})`,
-    request.summary,
-    `  workspace: ${Display.inline(request.workspace)}`,
-    ""
-  ].join("\n")
 
 type Answer = "yes" | "no" | "unclear" | "gone"
 
@@ -84,7 +76,7 @@ export const layer: Layer.Layer<Approval.Approver, never, Stdio> = Layer.effect(
     return {
       decide: (request) =>
         Effect.gen(function* () {
-          yield* stdio.err(question(request))
+          yield* stdio.err(`${Approval.question(request)}\n`)
           if (stdio.isInteractive) return yield* ask
           yield* stdio.err(`denied: ${noTerminal}\n`)
           return { decision: "deny", reason: noTerminal, by: "no terminal" }
