@@ -17,5 +17,6 @@ export default defineWorkspace([
   project("agents", "packages/agents"),
   project("config", "packages/config"),
   project("node", "packages/node"),
+  project("mcp", "packages/mcp"),
   project("cli", "apps/cli")
 ])
