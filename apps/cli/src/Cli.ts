@@ -19,6 +19,7 @@ import { call } from "./commands/call.ts"
 import { completions } from "./commands/completions.ts"
 import { config } from "./commands/config.ts"
 import { doctor } from "./commands/doctor.ts"
+import { mcp } from "./commands/mcp.ts"
 import * as options from "./commands/options.ts"
 import { session } from "./commands/session.ts"
 import { skills } from "./commands/skills.ts"
@@ -108,6 +109,7 @@ export const run = (
         call(offered),
         tools(offered),
         session(offered),
+        mcp(offered),
         agents,
         skills(offered),
         audit,
