@@ -76,10 +76,8 @@ describe("scv mcp", () => {
       assert.strictEqual(ended.code, 0)
       const lines = linesOf(ended)
       assert.isTrue(lines.every(({ jsonrpc }) => jsonrpc === "2.0"))
-      assert.include(
-        answerTo(lines, 1).tools?.map(({ name }) => name),
-        "bash"
-      )
+      const names = answerTo(lines, 1).tools?.map(({ name }) => name) ?? []
+      assert.include(names, "bash")
       assert.strictEqual(answerTo(lines, "two").content[1]?.text, "from the file\n")
       const { structuredContent } = answerTo(lines, 3)
       assert.strictEqual(structuredContent.status, "denied")

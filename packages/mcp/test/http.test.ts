@@ -223,7 +223,9 @@ describe("over HTTP", () => {
       for (const [body, headers, status, message] of cases) {
         const response = yield* post(url, body, headers)
         assert.strictEqual(response.status, status, message)
-        const answer = yield* Effect.promise(() => response.json())
+        const answer = (yield* Effect.promise(() => response.json())) as {
+          readonly error: { readonly message: string }
+        }
         assert.strictEqual(answer.error.message, message)
       }
     })
