@@ -4,21 +4,13 @@
  * fields are not asked for; polling needs streams that can be resumed; Host and Origin are for whoever mounts the handler.
  */
 import { spawn } from "node:child_process"
-import * as fs from "node:fs"
-import * as http from "node:http"
-import type { AddressInfo } from "node:net"
 import * as os from "node:os"
-import * as path from "node:path"
-import * as HttpServer from "@effect/platform/HttpServer"
-import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
-import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
-import { NodeHttpServer } from "@effect/platform-node"
-import { Approval, InputSchema, Session, Tool, ToolError } from "@scv/core"
-import { Http } from "@scv/mcp"
-import { LocalSession, type OfferedTool } from "@scv/runtime"
+import { InputSchema, Tool, ToolError } from "@scv/core"
+import type { OfferedTool } from "@scv/runtime"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import { listen } from "../packages/mcp/test/support/http.ts"
+import { openSession } from "../packages/mcp/test/support/served.ts"
 
 const suite = "@modelcontextprotocol/conformance@0.1.13"
 
@@ -69,33 +61,9 @@ const tools = [
   tool("test_elicitation", "process", () => Effect.succeed({ text: "approved" }), message as never)
 ]
 
-const serve = Effect.gen(function* () {
-  const workspace = yield* Effect.acquireRelease(
-    Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "scv-conformance-"))),
-    (directory) => Effect.sync(() => fs.rmSync(directory, { recursive: true, force: true }))
-  )
-  const services = yield* Layer.build(Layer.merge(LocalSession.single({ workspace }, tools), Approval.unattended))
-  const handle = yield* Http.make({
-    version: "0",
-    questionSeconds: 60,
-    unaskable: "the client cannot be asked",
-    open: () => Effect.provide(Session.make({ policy: "on-risk" }), services)
-  })
-  const node = http.createServer()
-  const app = Effect.gen(function* () {
-    const request = yield* HttpServerRequest.HttpServerRequest
-    return HttpServerResponse.fromWeb(yield* handle(yield* HttpServerRequest.toWeb(request)))
-  })
-  yield* Layer.build(
-    HttpServer.serve(app).pipe(Layer.provide(NodeHttpServer.layer(() => node, { host: "127.0.0.1", port: 0 })))
-  )
-  yield* Effect.addFinalizer(() => Effect.sync(() => node.closeAllConnections()))
-  return `http://127.0.0.1:${(node.address() as AddressInfo).port}/mcp`
-})
-
-const run = (url: string, scenario: string) =>
+const run = (url: URL, scenario: string) =>
   Effect.async<boolean>((resume) => {
-    const args = ["-y", suite, "server", "--url", url, "--scenario", scenario]
+    const args = ["-y", suite, "server", "--url", url.href, "--scenario", scenario]
     const child = spawn("npx", args, { cwd: os.tmpdir(), stdio: ["ignore", "pipe", "pipe"] })
     let output = ""
     for (const stream of [child.stdout, child.stderr]) {
@@ -111,7 +79,7 @@ const run = (url: string, scenario: string) =>
   })
 
 const check = Effect.gen(function* () {
-  const url = yield* serve
+  const url = yield* listen(() => openSession(tools))
   const passed = yield* Effect.forEach(scenarios, (scenario) => run(url, scenario))
   if (passed.includes(false)) process.exitCode = 1
 })

@@ -1,7 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import * as Effect from "effect/Effect"
-import { callTool, connect, legacyVersions, modernVersion, openSession, serve } from "./support/served.ts"
+import {
+  callTool,
+  connect,
+  legacyVersions,
+  modernVersion,
+  openSession,
+  serve,
+  sessionOptions
+} from "./support/served.ts"
 import { absent, look, shout } from "./support/tools.ts"
 
 const versions = [...legacyVersions, modernVersion]
@@ -10,7 +18,7 @@ describe("at every version of the protocol", () => {
   for (const version of versions) {
     it.scopedLive(`${version}: tools are listed, called, and their answers are what was advertised`, () =>
       Effect.gen(function* () {
-        const served = yield* serve(yield* openSession([look, shout], { policy: "on-risk", assumeYes: true }))
+        const served = yield* serve(yield* openSession([look, shout], { ...sessionOptions, assumeYes: true }))
         const client = yield* connect(served, { version })
         assert.strictEqual(client.getNegotiatedProtocolVersion(), version)
         const { tools } = yield* Effect.promise(() => client.listTools())

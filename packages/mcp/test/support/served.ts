@@ -24,9 +24,11 @@ export const makeWorkspace: Effect.Effect<string, never, Scope.Scope> = Effect.a
   (directory) => Effect.sync(() => fs.rmSync(directory, { recursive: true, force: true }))
 )
 
+export const sessionOptions: Session.Options = { surface: "test", policy: "on-risk" }
+
 export const openSession = (
   tools: ReadonlyArray<OfferedTool>,
-  options: Session.Options = { policy: "on-risk" }
+  options: Session.Options = sessionOptions
 ): Effect.Effect<Session.Session, never, Scope.Scope> =>
   Effect.gen(function* () {
     const workspace = yield* makeWorkspace
