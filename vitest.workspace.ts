@@ -18,5 +18,6 @@ export default defineWorkspace([
   project("config", "packages/config"),
   project("node", "packages/node"),
   project("daemon", "apps/daemon"),
+  project("mcp", "packages/mcp"),
   project("cli", "apps/cli")
 ])

@@ -4,7 +4,6 @@ import * as tty from "node:tty"
 import { Approval } from "@scv/core"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { question } from "./Question.ts"
 import { Stdio } from "./Stdio.ts"
 
 type Answer = "yes" | "no" | "unclear" | "gone"
@@ -79,7 +78,7 @@ export const layer: Layer.Layer<Approval.Approver, never, Stdio> = Layer.effect(
   Effect.map(Stdio, (stdio) => ({
     decide: (request) =>
       Effect.gen(function* () {
-        yield* stdio.err(question(request))
+        yield* stdio.err(`${Approval.question(request)}\n`)
         if (stdio.isInteractive) return yield* Effect.provideService(ask, Stdio, stdio)
         yield* stdio.err(`denied: ${noTerminal}\n`)
         return { decision: "deny", reason: noTerminal, by: "no terminal" }

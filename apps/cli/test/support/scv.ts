@@ -50,7 +50,7 @@ const home = fs.mkdtempSync(path.join(os.tmpdir(), "scv-test-home-"))
 
 afterAll(() => fs.rmSync(home, { recursive: true, force: true }))
 
-const isolated: Environment = { NO_COLOR: "1", SCV_HOME: home, SCV_CONFIG: "" }
+export const isolated: Environment = { NO_COLOR: "1", SCV_HOME: home, SCV_CONFIG: "" }
 
 // For what runs in this process.
 Object.assign(process.env, isolated)
