@@ -1,9 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import type { Session } from "@scv/core"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
+import * as TestClock from "effect/TestClock"
+import { Http } from "../src/index.ts"
 import { listen, type Open } from "./support/http.ts"
 import {
   type Connecting,
@@ -12,6 +15,7 @@ import {
   makeClient,
   modernVersion,
   openSession,
+  settings,
   until
 } from "./support/served.ts"
 import { endless, look, shout } from "./support/tools.ts"
@@ -200,6 +204,42 @@ describe("over HTTP", () => {
         }
         assert.strictEqual(answer.error.message, message)
       }
+    })
+  )
+
+  const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" }
+  const inProcess = (method: string, more: Record<string, string>, body: string | null = null) =>
+    new Request("http://localhost/mcp", { method, body, headers: { ...headers, ...more } })
+  const idOf = (response: Response) => response.headers.get("mcp-session-id") ?? ""
+
+  it.scoped("a client that is silent for long loses its session, unless it has a stream open", () =>
+    Effect.gen(function* () {
+      const handle = yield* Http.make({ ...settings, open: sharing(yield* openSession([look])) })
+      const open = Effect.gen(function* () {
+        const response = yield* handle(inProcess("POST", {}, initialize))
+        yield* Effect.promise(() => response.text())
+        return idOf(response)
+      })
+      const silent = yield* open
+      const listening = yield* open
+      const stream = yield* handle(inProcess("GET", { "mcp-session-id": listening }))
+      yield* TestClock.adjust(Duration.sum(Http.idle, "2 minutes"))
+      const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+      const statusFor = (id: string) =>
+        Effect.map(handle(inProcess("POST", { "mcp-session-id": id }, ping)), (r) => r.status)
+      assert.strictEqual(yield* statusFor(silent), 404)
+      assert.strictEqual(yield* statusFor(listening), 200)
+      yield* Effect.promise(() => stream.body?.cancel() ?? Promise.resolve())
+    })
+  )
+
+  it.scopedLive("no more clients are let in than there is room for", () =>
+    Effect.gen(function* () {
+      const handle = yield* Http.make({ ...settings, open: sharing(yield* openSession([look])) })
+      for (let count = 0; count < Http.maxClients; count++) {
+        assert.strictEqual((yield* handle(inProcess("POST", {}, initialize))).status, 200)
+      }
+      assert.strictEqual((yield* handle(inProcess("POST", {}, initialize))).status, 503)
     })
   )
 })
