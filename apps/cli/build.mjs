@@ -21,7 +21,6 @@ await build({
   platform: "node",
   target: "node20",
   format: "cjs",
-  conditions: ["@scv/source"],
   minify: true,
   legalComments: "linked",
   logLevel: "warning"
