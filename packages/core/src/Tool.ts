@@ -180,3 +180,26 @@ export const make = <Input, InputJson, Plan, PlanJson, Output, OutputJson, R = n
       }
     }
   })
+
+/** A tool as it is listed to whoever could call it. `reason` says why it is not available, where it is not. */
+export interface Description {
+  readonly name: string
+  readonly risk: ToolRisk
+  readonly description: string
+  readonly available: boolean
+  readonly reason?: string
+  readonly input_schema: JsonObject
+  readonly output_schema: JsonObject
+}
+
+/** A tool as it is at the moment. */
+export const describe = (tool: Tool): Effect.Effect<Description> =>
+  Effect.map(tool.unavailable, (reason) => ({
+    name: tool.name,
+    risk: tool.risk,
+    description: tool.description,
+    available: Option.isNone(reason),
+    ...(Option.isSome(reason) ? { reason: reason.value } : {}),
+    input_schema: tool.inputSchema,
+    output_schema: tool.outputSchema
+  }))

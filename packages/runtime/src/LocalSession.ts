@@ -1,14 +1,24 @@
-/** The layers of a session on this machine. */
+/** A session on this machine: its layers, and the session itself. */
 import * as path from "node:path"
 import { SkillCatalogue } from "@scv/builtins"
 import { type Flags, limitsOf } from "@scv/config"
-import { AuditLog, type Directory, Limits, ToolRegistry, Workspace } from "@scv/core"
+import {
+  type Approval,
+  AuditLog,
+  type Directory,
+  Limits,
+  Session,
+  type Tool,
+  ToolRegistry,
+  Workspace
+} from "@scv/core"
 import { NodeAuditLog } from "@scv/node"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"
 import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
 import * as Configuration from "./Configuration.ts"
 import * as Machine from "./Machine.ts"
 import type { OfferedTool, ToolServices } from "./Tools.ts"
@@ -30,9 +40,9 @@ const skills = (hasAgents: Effect.Effect<boolean>) =>
   )
 
 export interface Options {
-  /** Relative to the current directory. */
+  /** The directory to work in, relative to the current one. */
   readonly workspace: string
-  /** What the command line, or whoever opens the session, sets of the configuration. */
+  /** Values of the configuration by dotted name. They go before those of every file. */
   readonly flags?: Flags
 }
 
@@ -40,7 +50,7 @@ export interface Options {
 const workspace = (directory: string): Layer.Layer<Workspace.Workspace, Unusable, Directory.Directories> =>
   Layer.mapError(
     Layer.unwrapEffect(Effect.map(absolute(directory), Workspace.layer)),
-    ({ message }) => new Unusable({ kind: "invalid_input", message: `--workspace: ${message}` })
+    ({ message }) => new Unusable({ kind: "invalid_input", message: `workspace: ${message}` })
   )
 
 const absolute = (directory: string): Effect.Effect<string, Unusable> =>
@@ -76,8 +86,7 @@ export type Services =
   | Configuration.Configuration
   | Machine.Machine
 
-/** All of them on a machine. Fails where the flags, the configuration or the workspace are no good. */
-export const layer = (
+const services = (
   options: Options,
   tools: ReadonlyArray<OfferedTool>
 ): Layer.Layer<Services, Unusable, Machine.Machine> => {
@@ -99,6 +108,33 @@ export const layer = (
   )
 }
 
-/** The same, with a machine of its own: for a process that has one session. */
-export const single = (options: Options, tools: ReadonlyArray<OfferedTool>): Layer.Layer<Services, Unusable> =>
+/**
+ * What a session needs, on the machine of the context; several sessions can share one. A tool may ask for any of
+ * {@link ToolServices}, and what else it asks for is asked of whoever provides this layer. Fails where the flags, the
+ * configuration, the workspace or a tool is no good.
+ */
+export const layer = <R = never>(
+  options: Options,
+  tools: ReadonlyArray<Effect.Effect<Tool.Tool, Tool.UnusableTool, R>>
+): Layer.Layer<Services, Unusable, Machine.Machine | Exclude<R, ToolServices>> =>
+  // A layer hands on what it is given beside its own; the type checker cannot follow that through so many of them.
+  services(options, tools as ReadonlyArray<Effect.Effect<Tool.Tool, Tool.UnusableTool, never>>)
+
+/** The same on this machine: for a process that has one session. */
+export const single = <R = never>(
+  options: Options,
+  tools: ReadonlyArray<Effect.Effect<Tool.Tool, Tool.UnusableTool, R>>
+): Layer.Layer<Services, Unusable, Exclude<Exclude<R, ToolServices>, Machine.Machine>> =>
   Layer.provide(layer(options, tools), Machine.layer)
+
+/**
+ * A session under the configured policy, with the services of {@link layer} and the approver of the context. Closing its
+ * scope cancels its calls and waits for their release. The audit log names the surface of an app that names none
+ * `embedded`.
+ */
+export const make = (
+  options: Partial<Omit<Session.Options, "policy">> = {}
+): Effect.Effect<Session.Session, never, Services | Approval.Approver | Scope.Scope> =>
+  Effect.flatMap(Configuration.Configuration, ({ values }) =>
+    Session.make({ surface: "embedded", ...options, policy: values.tools.approval_policy })
+  )

@@ -1,9 +1,8 @@
 import * as Command from "@effect/cli/Command"
-import { Display, ToolRegistry } from "@scv/core"
+import { Display, Tool, ToolRegistry } from "@scv/core"
 import { LocalSession, type OfferedTool } from "@scv/runtime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { describe } from "../Description.ts"
 import { Stdio } from "../Stdio.ts"
 import * as options from "./options.ts"
 
@@ -14,7 +13,7 @@ export const tools = (offered: ReadonlyArray<OfferedTool>) =>
       const stdio = yield* Stdio
       const { tools } = yield* ToolRegistry.ToolRegistry
       if (json) {
-        const described = yield* Effect.forEach(tools, describe)
+        const described = yield* Effect.forEach(tools, Tool.describe)
         yield* stdio.out(`${JSON.stringify({ tools: described }, null, 2)}\n`)
         return
       }
