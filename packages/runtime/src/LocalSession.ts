@@ -108,23 +108,26 @@ const services = (
   )
 }
 
+/** A tool that may need any services. */
+type AnyTool = Effect.Effect<Tool.Tool, Tool.UnusableTool, unknown>
+
 /**
  * What a session needs, on the machine of the context; several sessions can share one. A tool may ask for any of
  * {@link ToolServices}, and what else it asks for is asked of whoever provides this layer. Fails where the flags, the
  * configuration, the workspace or a tool is no good.
  */
-export const layer = <R = never>(
+export const layer = <T extends AnyTool = never>(
   options: Options,
-  tools: ReadonlyArray<Effect.Effect<Tool.Tool, Tool.UnusableTool, R>>
-): Layer.Layer<Services, Unusable, Machine.Machine | Exclude<R, ToolServices>> =>
+  tools: ReadonlyArray<T>
+): Layer.Layer<Services, Unusable, Machine.Machine | Exclude<Effect.Effect.Context<T>, ToolServices>> =>
   // A layer hands on what it is given beside its own; the type checker cannot follow that through so many of them.
-  services(options, tools as ReadonlyArray<Effect.Effect<Tool.Tool, Tool.UnusableTool, never>>)
+  services(options, tools as ReadonlyArray<Effect.Effect<Tool.Tool, Tool.UnusableTool>>)
 
 /** The same on this machine: for a process that has one session. */
-export const single = <R = never>(
+export const single = <T extends AnyTool = never>(
   options: Options,
-  tools: ReadonlyArray<Effect.Effect<Tool.Tool, Tool.UnusableTool, R>>
-): Layer.Layer<Services, Unusable, Exclude<Exclude<R, ToolServices>, Machine.Machine>> =>
+  tools: ReadonlyArray<T>
+): Layer.Layer<Services, Unusable, Exclude<Exclude<Effect.Effect.Context<T>, ToolServices>, Machine.Machine>> =>
   Layer.provide(layer(options, tools), Machine.layer)
 
 /**

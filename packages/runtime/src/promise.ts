@@ -1,5 +1,5 @@
 /** SCV for scripts that do not use Effect. What else the tools can do needs the layers of {@link LocalSession}. */
-import { Approval, type Session, Tool, type ToolResult } from "@scv/core"
+import { Approval, Display, type Session, Tool, type ToolResult } from "@scv/core"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -7,6 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
+import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as LocalSession from "./LocalSession.ts"
 import { builtins } from "./Tools.ts"
@@ -63,6 +64,18 @@ export class OpenError extends Error {
   }
 }
 
+const isPolicy = Schema.is(Approval.ApprovalPolicy)
+
+/** What a caller without a type checker may have got wrong; the rest is judged where it is used. */
+const faultOf = ({ approve, policy, workspace }: OpenOptions): string | undefined => {
+  if (typeof workspace !== "string") return `workspace: expected a directory, got ${typeof workspace}`
+  if (approve !== undefined && typeof approve !== "function") return `approve: expected a function, got ${typeof approve}`
+  if (policy !== undefined && !isPolicy(policy)) {
+    return `policy: expected ${Approval.ApprovalPolicy.literals.join(", ")}, got ${Display.bounded(String(policy), 60)}`
+  }
+  return undefined
+}
+
 const noApprove = "no `approve` was given to open(), so nobody answers questions"
 
 const decisionOf = (answer: Answer): Approval.Decision => {
@@ -117,7 +130,10 @@ const failureOf = (cause: Cause.Cause<Unusable>): unknown =>
   })
 
 /** Opens a session with the tools that come with SCV, on this machine, as it is configured. Rejects with {@link OpenError}. */
-export const open = async ({ approve, policy, workspace }: OpenOptions): Promise<PromiseSession> => {
+export const open = async (options: OpenOptions): Promise<PromiseSession> => {
+  const fault = faultOf(options)
+  if (fault !== undefined) throw new OpenError("invalid_input", fault)
+  const { approve, policy, workspace } = options
   const scope = Effect.runSync(Scope.make())
   const services = LocalSession.single({ workspace, flags: { "tools.approval_policy": policy } }, builtins)
   const opened = await Effect.gen(function* () {
