@@ -67,7 +67,9 @@ const main = Effect.gen(function* () {
   const task = process.argv[2]
   const model = ANTHROPIC_API_KEY ? anthropic(ANTHROPIC_API_KEY) : OPENAI_API_KEY ? openai(OPENAI_API_KEY) : undefined
   if (task === undefined || model === undefined) {
-    return yield* Console.error("usage: ANTHROPIC_API_KEY=... (or OPENAI_API_KEY=...) npx tsx examples/agent-loop.ts TASK")
+    return yield* Console.error(
+      "usage: ANTHROPIC_API_KEY=... (or OPENAI_API_KEY=...) npx tsx examples/agent-loop.ts TASK"
+    )
   }
   const session = yield* LocalSession.make()
   const text = yield* Effect.provide(work(session, task), Layer.provide(model, FetchHttpClient.layer))

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { build } from "esbuild"
+import { licencesOf } from "./licences.mjs"
 
 const here = dirname(fileURLToPath(import.meta.url))
 const dist = join(here, "dist")
@@ -13,7 +14,7 @@ const command = join(dist, "scv.js")
 mkdirSync(dist, { recursive: true })
 for (const name of readdirSync(dist)) if (/\.(?:bundle|cache)\./.test(name)) rmSync(join(dist, name))
 
-await build({
+const { metafile } = await build({
   entryPoints: { "scv.bundle": join(here, "src/main.ts"), "call.bundle": join(here, "src/main.call.ts") },
   outdir: dist,
   outExtension: { ".js": ".cjs" },
@@ -23,8 +24,10 @@ await build({
   format: "cjs",
   minify: true,
   legalComments: "linked",
+  metafile: true,
   logLevel: "warning"
 })
+writeFileSync(join(dist, "LICENSES.txt"), licencesOf(metafile, process.cwd()))
 copyFileSync(join(here, "launcher.cjs"), command)
 chmodSync(command, 0o755)
 writeFileSync(join(dist, "package.json"), '{ "type": "commonjs" }\n')

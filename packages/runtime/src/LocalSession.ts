@@ -121,7 +121,7 @@ export const layer = <T extends AnyTool = never>(
   tools: ReadonlyArray<T>
 ): Layer.Layer<Services, Unusable, Machine.Machine | Exclude<Effect.Effect.Context<T>, ToolServices>> =>
   // A layer hands on what it is given beside its own; the type checker cannot follow that through so many of them.
-  services(options, tools as ReadonlyArray<Effect.Effect<Tool.Tool, Tool.UnusableTool>>)
+  services(options, tools as ReadonlyArray<AnyTool> as ReadonlyArray<OfferedTool>)
 
 /** The same on this machine: for a process that has one session. */
 export const single = <T extends AnyTool = never>(

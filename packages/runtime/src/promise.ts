@@ -69,7 +69,8 @@ const isPolicy = Schema.is(Approval.ApprovalPolicy)
 /** What a caller without a type checker may have got wrong; the rest is judged where it is used. */
 const faultOf = ({ approve, policy, workspace }: OpenOptions): string | undefined => {
   if (typeof workspace !== "string") return `workspace: expected a directory, got ${typeof workspace}`
-  if (approve !== undefined && typeof approve !== "function") return `approve: expected a function, got ${typeof approve}`
+  if (approve !== undefined && typeof approve !== "function")
+    return `approve: expected a function, got ${typeof approve}`
   if (policy !== undefined && !isPolicy(policy)) {
     return `policy: expected ${Approval.ApprovalPolicy.literals.join(", ")}, got ${Display.bounded(String(policy), 60)}`
   }
