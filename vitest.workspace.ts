@@ -26,5 +26,6 @@ export default defineWorkspace([
   project("node", "packages/node"),
   project("runtime", "packages/runtime"),
   project("cli", "apps/cli"),
-  project("examples", "examples")
+  project("examples", "examples"),
+  project("scripts", "scripts")
 ])
