@@ -2,16 +2,7 @@
 import * as path from "node:path"
 import { SkillCatalogue } from "@scv/builtins"
 import { type Flags, limitsOf } from "@scv/config"
-import {
-  type Approval,
-  AuditLog,
-  type Directory,
-  Limits,
-  Session,
-  type Tool,
-  ToolRegistry,
-  Workspace
-} from "@scv/core"
+import { type Approval, AuditLog, type Directory, Limits, Session, type Tool, ToolRegistry, Workspace } from "@scv/core"
 import { NodeAuditLog } from "@scv/node"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
