@@ -68,7 +68,9 @@ const contentFault = (manifest: Manifest, packed: Packed): string | undefined =>
   const named = texts([manifest.exports, manifest.bin ?? {}]).map((file) => file.replace(/^\.\//, ""))
   const missing = named.filter((file) => !files.includes(file))
   if (missing.length > 0) return `names ${missing.join(", ")}, which it does not hold`
-  const stale = isBundle ? [] : files.filter((file) => file.startsWith("dist/") && !fs.existsSync(sourceOf(manifest, file)))
+  const stale = isBundle
+    ? []
+    : files.filter((file) => file.startsWith("dist/") && !fs.existsSync(sourceOf(manifest, file)))
   return stale.length === 0 ? undefined : `holds ${stale.join(", ")}, whose source is gone`
 }
 
@@ -83,7 +85,9 @@ const sizeFault = ({ name, size }: Packed): string | undefined => {
   const stated = new RegExp(`^\\| \`${name}\` \\|.*\\| (\\d+) kB \\|$`, "m").exec(page)?.[1]
   if (stated === undefined) return `docs/packages.md states no size; it is ${Math.ceil(size / 1000)} kB`
   const limit = Number(stated) * 1000
-  return size <= limit && size >= (limit * 2) / 3 ? undefined : `docs/packages.md states ${stated} kB; it is ${size} bytes`
+  return size <= limit && size >= (limit * 2) / 3
+    ? undefined
+    : `docs/packages.md states ${stated} kB; it is ${size} bytes`
 }
 
 const project = path.join(place, "project")
