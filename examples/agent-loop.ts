@@ -40,17 +40,17 @@ export const work = (session: Session.Session, task: string, maxTurns = 50) =>
     return `not done after ${maxTurns} turns`
   })
 
-const { ANTHROPIC_API_KEY, MODEL, OPENAI_API_KEY } = process.env
+const { ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, MODEL, OPENAI_API_KEY, OPENAI_BASE_URL } = process.env
 
 const anthropic = (key: string) =>
   AnthropicLanguageModel.layer({ model: MODEL ?? "claude-sonnet-4-5" }).pipe(
-    Layer.provide(AnthropicClient.layer({ apiKey: Redacted.make(key) }))
+    Layer.provide(AnthropicClient.layer({ apiKey: Redacted.make(key), apiUrl: ANTHROPIC_BASE_URL }))
   )
 
 const openai = (key: string) =>
   // Its strict mode wants every property to be required; ours has properties that may be left out.
   OpenAiLanguageModel.layer({ model: MODEL ?? "gpt-5", config: { strict: false } }).pipe(
-    Layer.provide(OpenAiClient.layer({ apiKey: Redacted.make(key) }))
+    Layer.provide(OpenAiClient.layer({ apiKey: Redacted.make(key), apiUrl: OPENAI_BASE_URL }))
   )
 
 const terminal = Layer.succeed(Approval.Approver, {
@@ -74,6 +74,15 @@ const main = Effect.gen(function* () {
   const session = yield* LocalSession.make()
   const text = yield* Effect.provide(work(session, task), Layer.provide(model, FetchHttpClient.layer))
   yield* Console.log(text)
-}).pipe(Effect.scoped, Effect.provide([terminal, LocalSession.single({ workspace: "." }, builtins)]))
+}).pipe(
+  Effect.scoped,
+  Effect.provide([terminal, LocalSession.single({ workspace: "." }, builtins)]),
+  Effect.catchAll(({ message }) =>
+    Effect.sync(() => {
+      console.error(message)
+      process.exitCode = 1
+    })
+  )
+)
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) await Effect.runPromise(main)

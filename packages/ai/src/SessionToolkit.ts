@@ -45,15 +45,27 @@ const of = (tool: Tool.Tool): SessionTool =>
     .annotate(AiTool.Destructive, tool.risk !== "read_only")
     .annotate(AiTool.OpenWorld, tool.risk === "process" || tool.risk === "delegate")
 
+/** The result of a call: its envelope, as it is and as it goes to the model. */
+export interface HandlerResult {
+  readonly isFailure: boolean
+  readonly result: ToolResult
+  readonly encodedResult: unknown
+}
+
+/** What `LanguageModel` takes as a `toolkit`, with a `handle` that says that it never fails. */
+export type SessionToolkit = {
+  readonly handle: (name: string, input: unknown) => Effect.Effect<HandlerResult>
+} & Toolkit.WithHandler<SessionTools>
+
 /**
  * A session's tools for `LanguageModel`, which takes this effect as a `toolkit` and runs it for every request, so that
  * a tool is offered as soon as it is available. A call's result is its envelope, and `isFailure` unless it completed.
  * Interrupting a request cancels its calls and waits for their release.
  */
-export const make = (session: Session.Session): Effect.Effect<Toolkit.WithHandler<SessionTools>> =>
+export const make = (session: Session.Session): Effect.Effect<SessionToolkit> =>
   Effect.gen(function* () {
     const available = yield* Effect.filter(session.tools, (tool) => Effect.map(tool.unavailable, Option.isNone))
-    const handle = (name: string, input: unknown) =>
+    const handle = (name: string, input: unknown): Effect.Effect<HandlerResult> =>
       // The session picks the id, so it cannot be in use.
       Effect.map(Effect.orDie(session.call({ tool: name, input })), (result) => ({
         isFailure: result.status !== "completed",
@@ -62,7 +74,7 @@ export const make = (session: Session.Session): Effect.Effect<Toolkit.WithHandle
       }))
     return {
       tools: Object.fromEntries(available.map((tool) => [tool.name, of(tool)])),
-      // The library's type depends on the name, and here all names have the same.
-      handle: handle as Toolkit.WithHandler<SessionTools>["handle"]
+      // The library's own type depends on the name, and here all names have the same.
+      handle: handle as SessionToolkit["handle"]
     }
   })

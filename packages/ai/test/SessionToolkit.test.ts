@@ -115,6 +115,23 @@ it.scopedLive("cancels the call of a request that is interrupted, and waits for 
   })
 )
 
+it.scopedLive("cancels the call of a stream that is left, and waits for its release", () =>
+  Effect.gen(function* () {
+    const started = yield* Deferred.make<void>()
+    const released = yield* Ref.make(false)
+    const run = Effect.zipRight(Deferred.succeed(started, undefined), Effect.never).pipe(
+      Effect.onInterrupt(() => Effect.delay(Ref.set(released, true), "100 millis"))
+    )
+    const opened = yield* openSession([greet({ run: () => run })])
+    yield* stream(opened, [toolCall("greet", { name: "Ada" })]).pipe(
+      Stream.interruptWhen(Deferred.await(started)),
+      Stream.runDrain
+    )
+    expect(yield* Ref.get(released)).toBe(true)
+    expect(yield* opened.session.live).toEqual([])
+  })
+)
+
 it.scopedLive("ends the processes of a request that is interrupted", () =>
   Effect.gen(function* () {
     const opened = yield* openSession(builtins)

@@ -2,7 +2,6 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import type * as Response from "@effect/ai/Response"
-import type * as Toolkit from "@effect/ai/Toolkit"
 import { SessionToolkit } from "@scv/ai"
 import { Approval, type Session } from "@scv/core"
 import { LocalSession, type OfferedTool } from "@scv/runtime"
@@ -14,7 +13,7 @@ import { saying } from "./model.ts"
 interface Opened {
   readonly directory: string
   readonly session: Session.Session
-  readonly toolkit: Effect.Effect<Toolkit.WithHandler<SessionToolkit.SessionTools>>
+  readonly toolkit: Effect.Effect<SessionToolkit.SessionToolkit>
 }
 
 /** A session on this machine in a directory of its own, and its toolkit. */
