@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { build } from "esbuild"
+import { licencesOf } from "./licences.mjs"
 
 const here = dirname(fileURLToPath(import.meta.url))
 const dist = join(here, "dist")
@@ -23,14 +24,18 @@ const bundle = (entryPoints, external) =>
     platform: "node",
     target: "node20",
     format: "cjs",
-    conditions: ["@scv/source"],
     minify: true,
     legalComments: "linked",
+    metafile: true,
     logLevel: "warning"
   })
 const main = join(here, "src/main.ts")
-await bundle({ "scv.bundle": main, "call.bundle": join(here, "src/main.call.ts") }, ["@scv/mcp"])
-await bundle({ "mcp.bundle": main }, [])
+const bundles = [
+  await bundle({ "scv.bundle": main, "call.bundle": join(here, "src/main.call.ts") }, ["@scv/mcp"]),
+  await bundle({ "mcp.bundle": main }, [])
+]
+const inputs = Object.assign({}, ...bundles.map(({ metafile }) => metafile.inputs))
+writeFileSync(join(dist, "LICENSES.txt"), licencesOf({ inputs }, process.cwd()))
 copyFileSync(join(here, "launcher.cjs"), command)
 chmodSync(command, 0o755)
 writeFileSync(join(dist, "package.json"), '{ "type": "commonjs" }\n')

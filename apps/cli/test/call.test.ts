@@ -104,7 +104,7 @@ describe("scv call", () => {
         [["call"], "scv: Missing argument <TOOL>; see scv call --help\n"],
         [["cal"], "scv: Invalid subcommand for scv"],
         [["completions", "tcsh"], "scv: SHELL: expected one of bash, zsh, fish, got tcsh; see"],
-        [["call", "read", "{}", "--workspace", "a"], "scv: --workspace: "]
+        [["call", "read", "{}", "--workspace", "a"], "scv: workspace: "]
       ] as const
       for (const [args, line] of cases) {
         const { code, stderr } = yield* scv(args, workspace)
