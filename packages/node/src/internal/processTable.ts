@@ -18,8 +18,11 @@ export interface ProcessTable {
   readonly get: (pids: ReadonlyArray<number>) => Promise<ReadonlyArray<Entry>> | ReadonlyArray<Entry>
   /** All processes that can be seen; with bounds, at least those whose numbers lie in between. */
   readonly list: (from?: number, to?: number) => Promise<ReadonlyArray<Entry>> | ReadonlyArray<Entry>
-  /** Whether a process was started with a variable of that name; false where that cannot be seen. */
-  readonly hasTag: (pid: number, tag: string) => boolean
+  /**
+   * Whether a process was started with a variable of that name; false where that cannot be seen, undefined where it can
+   * be in a moment, since the process is being given its program.
+   */
+  readonly hasTag: (pid: number, tag: string) => boolean | undefined
   /** The command line, as the process itself has it. */
   readonly commandOf: (pid: number) => string
 }
@@ -33,8 +36,10 @@ const readProc = (path: string): string | undefined => {
 }
 
 /** Source: proc_pid_stat(5). The second field may hold anything, so the rest is counted from its end. */
+const fieldsOf = (stat: string): ReadonlyArray<string> => stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+
 const parseStat = (pid: number, stat: string): Entry => {
-  const [state = "", parent, group, ...rest] = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+  const [state = "", parent, group, ...rest] = fieldsOf(stat)
   return {
     pid,
     parent: Number(parent),
@@ -47,6 +52,16 @@ const parseStat = (pid: number, stat: string): Entry => {
 const statOf = (pid: number): Entry | undefined => {
   const stat = readProc(`/proc/${pid}/stat`)
   return stat === undefined ? undefined : parseStat(pid, stat)
+}
+
+/**
+ * Whether a process whose environment reads as empty has none: it has no memory, or a place for it of no size. In the
+ * middle of execve(2) the old one is gone and the new one has no place yet.
+ */
+const hasNoEnvironment = (pid: number): boolean => {
+  const fields = fieldsOf(readProc(`/proc/${pid}/stat`) ?? "")
+  const [size, from, to] = [fields[20] ?? "0", fields[47] ?? "0", fields[48] ?? "0"]
+  return size === "0" || (to !== "0" && from === to)
 }
 
 const isEntry = (entry: Entry | undefined): entry is Entry => entry !== undefined
@@ -67,7 +82,12 @@ export const byProc = {
       .map((name) => statOf(Number(name)))
       .filter(isEntry)
   },
-  hasTag: (pid: number, tag: string) => `\0${readProc(`/proc/${pid}/environ`) ?? ""}`.includes(`\0${tag}=`),
+  hasTag: (pid: number, tag: string): boolean | undefined => {
+    const environment = readProc(`/proc/${pid}/environ`)
+    if (environment === undefined) return false
+    if (environment !== "") return `\0${environment}`.includes(`\0${tag}=`)
+    return hasNoEnvironment(pid) ? false : undefined
+  },
   commandOf: (pid: number) => {
     const line = readProc(`/proc/${pid}/cmdline`)?.replaceAll("\0", " ").trim()
     return line === undefined || line === ""
