@@ -1,5 +1,5 @@
 /** The processes of one call, found again wherever they are, and signalled only while they are who they were. */
-import { setTimeout as pause } from "node:timers/promises"
+import { setImmediate } from "node:timers/promises"
 import type { ProcessSpawner } from "@scv/core"
 import { codeOf } from "./errno.ts"
 import { byProc, type Entry, type ProcessTable } from "./processTable.ts"
@@ -7,19 +7,17 @@ import { byProc, type Entry, type ProcessTable } from "./processTable.ts"
 /** For how long after the start descendants are known to have the numbers that follow the leader's own, in ms. */
 const trustNumbers = 2000
 
-/** How often a look that may have missed somebody is taken again, and the pause in between, in milliseconds. */
-const maxLooks = 10
-const lookAgain = 2
+/** How long one look goes on for processes that cannot be told yet: as many milliseconds, and as many times, at least. */
+const patience = 250
+const attempts = 50
 
-/** The kernel's own threads are children of this one, and have no environment. */
-const kernelParent = 2
+/** How many numbers given just before a look can be of processes that are not to be seen yet. */
+const unborn = 16
 
 /** A leader and all that it starts. */
 export class Family {
   /** Members of the group by number, with their start times, from when nobody else could have the group's number. */
   readonly #known = new Map<number, string>()
-  /** Processes that never show an environment, by number, with their start times. */
-  readonly #blank = new Map<number, string>()
   readonly #table: ProcessTable
   readonly #pid: number
   readonly #tag: string
@@ -56,8 +54,7 @@ export class Family {
   }
 
   /** The numbers that descendants can have, where that is known: a short call's are those given since its own. */
-  #range(): readonly [from?: number, to?: number] {
-    const newest = byProc.newest()
+  #range(newest = byProc.newest()): readonly [from?: number, to?: number] {
     const isShort = performance.now() - this.#begun < trustNumbers
     return isShort && newest >= this.#pid ? [this.#pid, newest] : []
   }
@@ -68,62 +65,52 @@ export class Family {
     return this.#table !== byProc || Number(start) >= Number(this.#start)
   }
 
-  /**
-   * The live members. A process that was forked during a look by one that ended in it is seen by neither, and one that is
-   * between two programs shows no environment: where a look finds nobody it is taken again until it was undisturbed.
-   */
   async members(): Promise<ReadonlyArray<ProcessSpawner.Member>> {
-    if (this.#table !== byProc) return (await this.#look()).members
-    if (this.#isReaped && byProc.newest() === this.#pid) return []
-    for (let range = this.#range(), looks = 1; ; looks++) {
-      const newest = byProc.newest()
-      const { blank, members } = await this.#look(...range)
-      const last = byProc.newest()
-      if (members.length > 0 || (blank.length === 0 && last === newest)) return members
-      if (looks === maxLooks) {
-        for (const { pid, start } of blank) this.#blank.set(pid, start)
-        return members
-      }
-      if (blank.length > 0) await pause(lookAgain)
-      range = blank.length === 0 && last > newest ? [newest + 1, last] : this.#range()
-    }
-  }
-
-  /** One look at the members, and at who may become one: live processes that show no environment. */
-  async #look(...range: readonly [from?: number, to?: number]): Promise<{
-    readonly members: ReadonlyArray<ProcessSpawner.Member>
-    readonly blank: ReadonlyArray<Entry>
-  }> {
-    const entries = (await this.#table.list(...range)).filter((entry) => this.#canBeOurs(entry))
+    const isProc = this.#table === byProc
+    let newest = isProc ? byProc.newest() : Number.NaN
+    if (this.#isReaped && newest === this.#pid) return []
+    let entries = await this.#table.list(...(isProc ? this.#range(newest) : []))
     const leader = entries.find(({ pid }) => pid === this.#pid)
     const isGroupsOwn = !this.#isReaped || leader === undefined || leader.start === this.#start
     const found = new Map<number, Entry>()
-    const tagged = new Map<number, boolean | undefined>()
-    const hasTag = (pid: number): boolean => {
-      if (!tagged.has(pid)) tagged.set(pid, this.#table.hasTag(pid, this.#tag))
-      return tagged.get(pid) === true
-    }
-    const isOurs = (entry: Entry): boolean => {
+    const isOurs = (entry: Entry): boolean | undefined => {
       if (entry.pid === this.#pid) return !this.#isReaped
       if (entry.group === this.#pid && isGroupsOwn) {
         if (!this.#isReaped || this.#known.get(entry.pid) === entry.start) return true
       }
-      if (found.has(entry.parent) || (entry.parent === this.#pid && !this.#isReaped)) return true
-      return hasTag(entry.pid)
+      if (entry.parent === this.#pid && !this.#isReaped) return true
+      return this.#table.hasTag(entry.pid, this.#tag)
     }
-    // A child is known by its parent, which may stand behind it.
-    for (let before = -1; before !== found.size; ) {
-      before = found.size
-      for (const entry of entries) if (!found.has(entry.pid) && isOurs(entry)) found.set(entry.pid, entry)
+    let seen = newest - unborn
+    const until = performance.now() + patience
+    for (let attempt = 0; ; attempt++) {
+      const unsure: Array<number> = []
+      let rest = entries.filter((entry) => {
+        if (!this.#canBeOurs(entry)) return false
+        const answer = isOurs(entry)
+        if (answer === true) found.set(entry.pid, entry)
+        else if (answer === undefined) unsure.push(entry.pid)
+        return answer !== true
+      })
+      // A child is known by its parent, which may stand behind it.
+      for (let before = -1; before !== found.size; ) {
+        before = found.size
+        for (const entry of rest) if (found.has(entry.parent)) found.set(entry.pid, entry)
+        rest = rest.filter(({ pid }) => !found.has(pid))
+      }
+      if (!isProc) break
+      // Who had a child during the look, and ended before it was looked at, is found by the child's number; twice, since
+      // a number is given before its process can be seen.
+      const now = byProc.newest()
+      const isQuiet = now === seen && unsure.every((pid) => found.has(pid))
+      if (isQuiet || (attempt >= attempts && performance.now() > until)) break
+      const given = now === seen ? [] : byProc.list(...(now > seen ? [seen + 1, now] : []))
+      entries = [...byProc.get(unsure), ...given]
+      seen = newest
+      newest = now
+      await setImmediate()
     }
-    const isBlank = (entry: Entry): boolean =>
-      entry.isAlive &&
-      entry.parent !== kernelParent &&
-      !found.has(entry.pid) &&
-      tagged.has(entry.pid) &&
-      tagged.get(entry.pid) === undefined &&
-      this.#blank.get(entry.pid) !== entry.start
-    const members = [...found.values()]
+    return [...found.values()]
       .filter(({ isAlive }) => isAlive)
       .map((entry) => {
         const inGroup = entry.group === this.#pid && isGroupsOwn
@@ -138,7 +125,6 @@ export class Family {
           }
         }
       })
-    return { members, blank: entries.filter(isBlank) }
   }
 
   async signal(signal: ProcessSpawner.Signal, members: ReadonlyArray<ProcessSpawner.Member>): Promise<void> {

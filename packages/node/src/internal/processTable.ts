@@ -19,8 +19,8 @@ export interface ProcessTable {
   /** All processes that can be seen; with bounds, at least those whose numbers lie in between. */
   readonly list: (from?: number, to?: number) => Promise<ReadonlyArray<Entry>> | ReadonlyArray<Entry>
   /**
-   * Whether a process was started with a variable of that name; false where that cannot be seen, and undefined where it
-   * cannot be seen just now, as between two programs that the process runs.
+   * Whether a process was started with a variable of that name; false where that cannot be seen, undefined where it can
+   * be in a moment, since the process is being given its program.
    */
   readonly hasTag: (pid: number, tag: string) => boolean | undefined
   /** The command line, as the process itself has it. */
@@ -48,8 +48,10 @@ const readProc = (path: string): string | undefined => {
 }
 
 /** Source: proc_pid_stat(5). The second field may hold anything, so the rest is counted from its end. */
+const fieldsOf = (stat: string): ReadonlyArray<string> => stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+
 const parseStat = (pid: number, stat: string): Entry => {
-  const [state = "", parent, group, ...rest] = stat.slice(stat.lastIndexOf(")") + 2).split(" ", 20)
+  const [state = "", parent, group, ...rest] = fieldsOf(stat)
   return {
     pid,
     parent: Number(parent),
@@ -62,6 +64,16 @@ const parseStat = (pid: number, stat: string): Entry => {
 const statOf = (pid: number): Entry | undefined => {
   const stat = readProc(`/proc/${pid}/stat`)
   return stat === undefined ? undefined : parseStat(pid, stat)
+}
+
+/**
+ * Whether a process whose environment reads as empty has none: it has no memory, or a place for it of no size. In the
+ * middle of execve(2) the old one is gone and the new one has no place yet.
+ */
+const hasNoEnvironment = (pid: number): boolean => {
+  const fields = fieldsOf(readProc(`/proc/${pid}/stat`) ?? "")
+  const [size, from, to] = [fields[20] ?? "0", fields[47] ?? "0", fields[48] ?? "0"]
+  return size === "0" || (to !== "0" && from === to)
 }
 
 const isEntry = (entry: Entry | undefined): entry is Entry => entry !== undefined
@@ -77,9 +89,11 @@ export const byProc = {
       .filter((pid) => pid >= from && pid <= to)
       .map(statOf)
       .filter(isEntry),
-  hasTag: (pid: number, tag: string) => {
+  hasTag: (pid: number, tag: string): boolean | undefined => {
     const environment = readProc(`/proc/${pid}/environ`)
-    return environment === "" ? undefined : `\0${environment ?? ""}`.includes(`\0${tag}=`)
+    if (environment === undefined) return false
+    if (environment !== "") return `\0${environment}`.includes(`\0${tag}=`)
+    return hasNoEnvironment(pid) ? false : undefined
   },
   commandOf: (pid: number) => {
     const line = readProc(`/proc/${pid}/cmdline`)?.replaceAll("\0", " ").trim()

@@ -13,7 +13,7 @@ import type * as Scope from "effect/Scope"
 /**
  * Reads the table of calls when its input ends, and not before: a message to it would wake it, and take the processor
  * from the call that sends it. Then the group of each leader that still is who it was is killed, then whatever carries a
- * tag, again until a look finds nothing.
+ * tag, again until looks find nothing.
  */
 const script = `
 trap '' INT TERM HUP
@@ -37,6 +37,7 @@ for call in $calls; do
   [ "\${20}" = "$start" ] && kill -s KILL -- "-$pid"
 done
 look=0
+unseen=0
 while [ $look -lt 50 ]; do
   found=
   if [ "$mode" = proc ]; then
@@ -48,7 +49,9 @@ while [ $look -lt 50 ]; do
     [ "$pid" = $$ ] && continue
     kill -s KILL "$pid" 2>/dev/null && found=yes
   done
-  [ -n "$found" ] || exit 0
+  # Who is being given its program, or ends as it has a child, can hide from a look: three times, from nobody.
+  [ -z "$found" ] && unseen=$((unseen + 1)) || unseen=0
+  [ $unseen -lt 3 ] || exit 0
   look=$((look + 1))
   sleep 0.02
 done
