@@ -68,7 +68,7 @@ if (unknown.length > 0) {
   process.exitCode = 2
 } else {
   const controller = new AbortController()
-  // More than once: a terminal and tsx may both send it.
+  // More than once: a terminal and npm may both send it.
   for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => controller.abort())
   const ended = await Effect.runPromiseExit(Effect.forEach(chosen, checkAll), { signal: controller.signal })
   if (Exit.isFailure(ended)) report(false, "run", Cause.pretty(ended.cause))
