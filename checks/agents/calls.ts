@@ -1,8 +1,9 @@
 /** What the checks of an agent are made of: runs of `scv` that answer with what was seen, or fail with it. */
 import type { ProcessGroup } from "@scv/core"
 import * as Effect from "effect/Effect"
-import { type Ended, envelopeOf } from "../../apps/cli/test/support/scv.ts"
+import { type Ended, envelopeOf, type Running } from "../../apps/cli/test/support/scv.ts"
 import type { Asked, ModelService } from "./modelService.ts"
+import type { Found } from "./processes.ts"
 import { key } from "./setups.ts"
 import { type Meanwhile, scvIn, until, type World } from "./world.ts"
 
@@ -54,9 +55,22 @@ export interface Calls {
   ) => Effect.Effect<{ readonly asked: Asked; readonly seen: string }, string>
   /** A call whose service is silent, or has it run a command, ends by INT or by its deadline, and nothing is left of it. */
   readonly stopped: (by: "INT" | "deadline", during: "silence" | "command") => Effect.Effect<string, string>
+  /** Nothing is left of a call that ends by itself, though its agent's command has left something in the background. */
+  readonly leaving: Effect.Effect<string, string>
   /** All that `scv` printed. */
   readonly printed: () => string
 }
+
+/** A number by which a command is known among all others. */
+const freshId = (): string => String(1e6 + Math.floor(Math.random() * 1e6))
+
+/** Runs for ever. `sleep` alone is refused by some agents. */
+const endless = (id: string): string => `tail -s ${id} -f /dev/null`
+
+const isEndless =
+  (id: string) =>
+  ({ argv }: Found) =>
+    argv[0] === "tail" && argv[2] === id
 
 export const makeCalls = (agent: string, world: World, service: ModelService): Calls => {
   let printed = ""
@@ -75,31 +89,61 @@ export const makeCalls = (agent: string, world: World, service: ModelService): C
 
   const ofCall = () => world.processes().filter(({ isOfCall }) => isOfCall)
 
+  /** Waits until something is there while a call runs, and counts its processes then. */
+  const seen = (running: Running, what: string, isThere: () => boolean) =>
+    Effect.gen(function* () {
+      yield* Effect.raceFirst(
+        until(what, 60, isThere),
+        Effect.flatMap(running.ended, ({ stdout }) => Effect.fail(`${what} never was: ${quoted(stdout)}`))
+      )
+      const processes = ofCall()
+      return `processes ${processes.length}, sessions ${new Set(processes.map(({ session }) => session)).size}`
+    })
+
+  /** Holds in the moment of the answer of a call. */
+  const nothingLeft = ({ line, result }: Answer, was: string) => {
+    const left = ofCall().map(({ argv, pid }) => `${pid} ${argv.join(" ").slice(0, 80)}`)
+    return expect(left.length === 0 && result.left_running === undefined, `of ${was} left: ${left.join("; ")} ${line}`)
+  }
+
+  const leaving: Calls["leaving"] = Effect.gen(function* () {
+    const id = freshId()
+    const text = "It runs in the background."
+    // The second one lives long enough for the first to be seen.
+    const command = `setsid ${endless(id)} > /dev/null 2>&1 & timeout 3 tail -f /dev/null || true`
+    service.behave({ does: "run", command, text })
+    let was = ""
+    const run = yield* call({}, world.workspace, (running) =>
+      Effect.map(
+        seen(running, endless(id), () => ofCall().some(isEndless(id))),
+        (processes) => {
+          was = processes
+        }
+      )
+    )
+    const answer = yield* answerOf(run)
+    yield* nothingLeft(answer, was)
+    yield* expect(answer.status === "completed" && answer.result.output?.includes(text) === true, answer.line)
+    return `completed; ${was}, all gone`
+  })
+
   const stopped: Calls["stopped"] = (by, during) =>
     Effect.gen(function* () {
-      // A number by which the command is known. `sleep` alone is refused by some agents.
-      const id = String(1e6 + Math.floor(Math.random() * 1e6))
+      const id = freshId()
       const [what, isThere] =
         during === "silence"
           ? ["a request to the service", () => asked() !== undefined]
-          : [`tail -s ${id}`, () => ofCall().some(({ argv }) => argv[0] === "tail" && argv[2] === id)]
+          : [endless(id), () => ofCall().some(isEndless(id))]
       // After TERM an agent may answer all the same, if it is let; after a while it may wait for its command no longer.
       const text = by === "INT" ? "It ran all the same." : undefined
-      service.behave(
-        during === "silence" ? { does: "stay silent" } : { does: "run", command: `tail -s ${id} -f /dev/null`, text }
-      )
+      service.behave(during === "silence" ? { does: "stay silent" } : { does: "run", command: endless(id), text })
       // Long enough for the agent to get there.
       const deadline = Math.ceil(5 + 2 * slowest)
       let was = ""
       let spent = 0
       const run = yield* call(by === "INT" ? {} : { timeout_seconds: deadline }, world.workspace, (running) =>
         Effect.gen(function* () {
-          yield* Effect.raceFirst(
-            until(what, 60, isThere),
-            Effect.flatMap(running.ended, ({ stdout }) => Effect.fail(`${what} never was: ${quoted(stdout)}`))
-          )
-          const sessions = new Set(ofCall().map(({ session }) => session)).size
-          was = `processes ${ofCall().length}, sessions ${sessions}`
+          was = yield* seen(running, what, isThere)
           if (by === "deadline") return
           const from = performance.now()
           running.kill("SIGINT")
@@ -107,16 +151,12 @@ export const makeCalls = (agent: string, world: World, service: ModelService): C
           spent = (performance.now() - from) / 1000
         })
       )
-      // In the moment of the answer.
-      const left = ofCall().map(({ argv, pid }) => `${pid} ${argv.join(" ").slice(0, 80)}`)
-      const { line, result, status } = yield* answerOf(run)
+      const answer = yield* answerOf(run)
+      yield* nothingLeft(answer, was)
+      const { line, result, status } = answer
       if (by === "deadline") spent = (result.duration_ms ?? 0) / 1000 - deadline
       const [wanted, code] = by === "INT" ? ["cancelled", 130] : ["timed_out", 124]
       yield* expect(status === wanted && run.code === code, `exit code ${run.code}: ${line}`)
-      yield* expect(
-        left.length === 0 && result.left_running === undefined,
-        `of ${was} left: ${left.join("; ")} ${line}`
-      )
       yield* expect(spent >= 0 && spent <= most[by], `gone after ${spent.toFixed(1)} s`)
       yield* until("an end of all that scv started", 5, () => world.processes().length === 0)
       return `${status}; ${was}, all gone after ${spent.toFixed(1)} s`
@@ -152,6 +192,7 @@ export const makeCalls = (agent: string, world: World, service: ModelService): C
         return { asked: found, seen: `completed, ${quoted(text)}` }
       }),
     stopped,
+    leaving,
     printed: () => printed
   }
 }

@@ -26,7 +26,7 @@ export const checksOf = (cli: Cli, installed: string, world: World, service: Mod
   const { agent } = cli
   const setup = setups[agent]
   const home = privateHome(world, agent)
-  const { answering, failing, printed, scv, status, stopped } = makeCalls(agent, world, service)
+  const { answering, failing, leaving, printed, scv, status, stopped } = makeCalls(agent, world, service)
   const began = Date.now()
   const before = { shared: sharedTemporary(), workspace: pathsBelow(world.workspace) }
   const signedOut = new RegExp(`^${agent} +signed out; to sign in: scv agents login ${agent}$`)
@@ -130,6 +130,7 @@ export const checksOf = (cli: Cli, installed: string, world: World, service: Mod
       })
     },
     { name: "key refused by the service, call", body: refused },
+    { name: "end with a command in the background", body: leaving },
     { name: "INT while the service is silent", body: stopped("INT", "silence") },
     { name: "INT while it runs a command", body: stopped("INT", "command") },
     { name: "deadline while the service is silent", body: stopped("deadline", "silence") },

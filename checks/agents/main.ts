@@ -33,13 +33,17 @@ const report = (isWell: boolean, name: string, seen: string): void => {
   console.log(`${isWell ? "ok  " : "FAIL"}  ${name}: ${seen}`)
 }
 
+const wordsOf = (cause: Cause.Cause<string>): string => {
+  if (Cause.isInterruptedOnly(cause)) return "interrupted"
+  return cause._tag === "Fail" ? cause.error : String(Cause.squash(cause))
+}
+
 /** Runs one check and prints its line. */
 const run = (name: string, check: Effect.Effect<string, string>): Effect.Effect<void> =>
   Effect.sync(() => performance.now()).pipe(
     Effect.flatMap((from) =>
       Effect.matchCause(check, {
-        onFailure: (cause) =>
-          report(false, name, `${cause._tag === "Fail" ? cause.error : Cause.pretty(cause)} [${seconds(from)}]`),
+        onFailure: (cause) => report(false, name, `${wordsOf(cause)} [${seconds(from)}]`),
         onSuccess: (seen) => report(true, name, `${seen} [${seconds(from)}]`)
       })
     )
@@ -68,10 +72,10 @@ if (unknown.length > 0) {
   process.exitCode = 2
 } else {
   const controller = new AbortController()
-  // More than once: a terminal and tsx may both send it.
+  // More than once: a terminal and npm may both send it.
   for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => controller.abort())
   const ended = await Effect.runPromiseExit(Effect.forEach(chosen, checkAll), { signal: controller.signal })
-  if (Exit.isFailure(ended)) report(false, "run", Cause.pretty(ended.cause))
+  if (Exit.isFailure(ended)) report(false, "run", wordsOf(ended.cause))
   console.log(`${passed} passed, ${failed} failed`)
   process.exitCode = failed > 0 ? 1 : 0
 }
