@@ -4,16 +4,20 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { command, envelopeOf, makeWorkspace, scv, startProgram, startScv } from "./support/scv.ts"
 
+/** For what hangs, in milliseconds: some of these start a dozen processes one after another. */
+const hanging = 240_000
+
 const inHome = (home: string) => ({ SCV_HOME: home })
 
 /** A home whose daemon is stopped when the scope closes. */
 const started = Effect.gen(function* () {
   const home = yield* makeWorkspace
+  const workspace = yield* makeWorkspace
   const run = (args: ReadonlyArray<string>, env: Record<string, string> = {}) =>
-    scv(args, home, "", { ...inHome(home), ...env })
+    scv(args, workspace, "", { ...inHome(home), ...env })
   yield* Effect.acquireRelease(run(["daemon", "start"]), () => run(["daemon", "stop", "--now"]))
-  fs.writeFileSync(path.join(home, "a"), "text")
-  return { home, run }
+  fs.writeFileSync(path.join(workspace, "a"), "text")
+  return { home, workspace, run }
 })
 
 const firstApproval = (run: (args: ReadonlyArray<string>) => ReturnType<typeof scv>): Effect.Effect<string> =>
@@ -74,7 +78,7 @@ describe("scv daemon", () => {
         assert.match((yield* run(["daemon", "stop"])).stdout, new RegExp(`^stopped: process ${status.pid}\\n$`))
         assert.isFalse(fs.existsSync(path.join(home, "state/scvd.sock")))
       }),
-    60_000
+    hanging
   )
 
   it.scopedLive("prints a unit that names the daemon's program whole", () =>
@@ -94,13 +98,13 @@ describe("a call in the daemon", () => {
     "is answered with its envelope, after an answer from elsewhere, and leaves no session",
     () =>
       Effect.gen(function* () {
-        const { home, run } = yield* started
+        const { home, run, workspace } = yield* started
         const read = yield* run(["call", "read", '{"path":"a"}', "--daemon"])
         assert.strictEqual(read.code, 0)
         assert.deepInclude(envelopeOf(read), { tool: "read", status: "completed" })
         assert.strictEqual(read.stderr, "")
         const input = '{"path":"made","content":"x","mode":"create"}'
-        const asking = yield* startScv(["call", "write", input, "--daemon"], home, inHome(home))
+        const asking = yield* startScv(["call", "write", input, "--daemon"], workspace, inHome(home))
         yield* asking.until("it waits for: scv approve")
         const id = yield* firstApproval(run)
         const inside = yield* run(["approve", id], { SCV_CALL_0123456789abcdef: "1" })
@@ -109,22 +113,22 @@ describe("a call in the daemon", () => {
         assert.strictEqual((yield* run(["approve", id])).stdout, `approved ${id}\n`)
         const ended = yield* asking.ended
         assert.strictEqual(ended.code, 0)
-        assert.isTrue(fs.existsSync(path.join(home, "made")))
+        assert.isTrue(fs.existsSync(path.join(workspace, "made")))
         const late = yield* run(["deny", id])
         assert.strictEqual(late.code, 1)
         assert.match(late.stderr, /takes no answer: it was approved already \(by scv-approve/)
         assert.strictEqual((yield* run(["sessions"])).stdout, "no session is open\n")
       }),
-    90_000
+    hanging
   )
 
   it.scopedLive(
     "is cancelled by Ctrl-C, by its id, and denied with a reason",
     () =>
       Effect.gen(function* () {
-        const { home, run } = yield* started
+        const { home, run, workspace } = yield* started
         const input = '{"path":"made","content":"x","mode":"create"}'
-        const start = Effect.tap(startScv(["call", "write", input, "--daemon"], home, inHome(home)), (asking) =>
+        const start = Effect.tap(startScv(["call", "write", input, "--daemon"], workspace, inHome(home)), (asking) =>
           asking.until("it waits for: scv approve")
         )
         const first = yield* start
@@ -139,25 +143,25 @@ describe("a call in the daemon", () => {
         const denied = yield* third.ended
         assert.strictEqual(denied.code, 3)
         assert.strictEqual(envelopeOf(denied).error?.message, "write was denied: not \\x1b[2J today")
-        assert.isFalse(fs.existsSync(path.join(home, "made")))
+        assert.isFalse(fs.existsSync(path.join(workspace, "made")))
       }),
-    90_000
+    hanging
   )
 
   it.scopedLive(
     "answers its own question with --yes, and says when its workspace is no good",
     () =>
       Effect.gen(function* () {
-        const { home, run } = yield* started
+        const { run, workspace } = yield* started
         const input = '{"path":"made","content":"x","mode":"create"}'
         assert.strictEqual((yield* run(["call", "write", input, "--daemon", "--yes"])).code, 0)
-        assert.isTrue(fs.existsSync(path.join(home, "made")))
+        assert.isTrue(fs.existsSync(path.join(workspace, "made")))
         const nowhere = yield* run(["call", "read", '{"path":"a"}', "--daemon", "--workspace", "nowhere"])
         assert.strictEqual(envelopeOf(nowhere).error?.kind, "invalid_input")
         const never = yield* run(["call", "write", input, "--daemon", "--yes", "--policy", "never"])
         assert.strictEqual(never.code, 3)
       }),
-    90_000
+    hanging
   )
 })
 
@@ -166,12 +170,12 @@ describe("scv watch", () => {
     "shows a pending question first, takes y for yes, and follows what happens",
     () =>
       Effect.gen(function* () {
-        const { home, run } = yield* started
+        const { home, run, workspace } = yield* started
         const input = '{"path":"made","content":"x","mode":"create"}'
-        const asking = yield* startScv(["call", "write", input, "--daemon"], home, inHome(home))
+        const asking = yield* startScv(["call", "write", input, "--daemon"], workspace, inHome(home))
         yield* asking.until("it waits for: scv approve")
         const line = `'${process.execPath}' '${command}' watch; echo "code $?"`
-        const watching = yield* startProgram(["script", "-qec", line, "/dev/null"], home, inHome(home))
+        const watching = yield* startProgram(["script", "-qec", line, "/dev/null"], workspace, inHome(home))
         // Typed before the question is there, so it answers nothing.
         watching.write("n")
         yield* watching.until("[y] approve")
@@ -181,20 +185,20 @@ describe("scv watch", () => {
         yield* watching.until("approved by scv-watch")
         yield* watching.until("completed")
         assert.strictEqual((yield* asking.ended).code, 0)
-        assert.isTrue(fs.existsSync(path.join(home, "made")))
+        assert.isTrue(fs.existsSync(path.join(workspace, "made")))
         watching.write("q")
         yield* watching.until("code 0")
         assert.strictEqual((yield* run(["approvals"])).stdout, "nothing waits for an answer\n")
       }),
-    90_000
+    hanging
   )
 
   it.scopedLive(
     "prints events as JSON, and ends with the daemon",
     () =>
       Effect.gen(function* () {
-        const { home, run } = yield* started
-        const watching = yield* startScv(["watch", "--json"], home, inHome(home))
+        const { home, run, workspace } = yield* started
+        const watching = yield* startScv(["watch", "--json"], workspace, inHome(home))
         yield* watching.until('"connected"')
         yield* run(["call", "read", '{"path":"a"}', "--daemon"])
         yield* watching.until('"session_closed"')
@@ -211,6 +215,6 @@ describe("scv watch", () => {
           ["session_opened", "proposed", "started", "completed", "session_closed"]
         )
       }),
-    90_000
+    hanging
   )
 })

@@ -30,7 +30,9 @@ describe("the socket", () => {
         assert.isTrue(fs.existsSync(socketOf(home)))
         const all = yield* Effect.all(Array.from({ length: 20 }, () => start(home)))
         yield* Effect.all(
-          all.map((running) => Effect.raceFirst(running.until("listening on"), Effect.asVoid(running.ended))),
+          all.map((running) =>
+            Effect.raceFirst(Effect.exit(running.until("listening on")), Effect.exit(running.ended))
+          ),
           { concurrency: "unbounded" }
         )
         const { json } = yield* ask({ socketPath: socketOf(home) }, "/v1/health")
