@@ -1,9 +1,18 @@
 // Runs every snippet of the README and of docs/*.md, in this folder and in their order: each command of an `sh` block, and
 // each `ts` block as a program of its own, after all of them were type-checked. What cannot be run is in other fences.
 import { spawnSync } from "node:child_process"
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { join, resolve } from "node:path"
 
 const pages = [
   "README.md",
@@ -13,7 +22,10 @@ const pages = [
     .map((name) => `docs/${name}`)
 ]
 const home = mkdtempSync(join(tmpdir(), "scv-docs-"))
-const env = { ...process.env, SCV_HOME: home }
+// The pages say `scv`, as it is called where it is installed.
+mkdirSync(join(home, "bin"))
+symlinkSync(resolve("apps/cli/dist/scv.js"), join(home, "bin/scv"))
+const env = { ...process.env, SCV_HOME: join(home, "scv"), PATH: `${join(home, "bin")}:${process.env.PATH}` }
 const run = (program, ...args) =>
   spawnSync(program, args, { encoding: "utf8", env, stdio: ["ignore", "pipe", "pipe"], timeout: 300_000 })
 

@@ -136,7 +136,7 @@ it.scopedLive("ends the processes of a request that is interrupted", () =>
   Effect.gen(function* () {
     const opened = yield* openSession(builtins)
     const pidFile = `${opened.directory}/pid`
-    const command = "sleep 300 & echo $! > pid.new; mv pid.new pid; wait"
+    const command = "echo $$ > pid.new; mv pid.new pid; exec sleep 300"
     const request = yield* Effect.fork(generate(opened, [toolCall("bash", { command })]))
     yield* Effect.repeat(Effect.sleep("20 millis"), { until: () => fs.existsSync(pidFile) })
     const pid = fs.readFileSync(pidFile, "utf8").trim()
