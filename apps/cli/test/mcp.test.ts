@@ -109,7 +109,7 @@ describe("scv mcp", () => {
       assert.include(wrong.stderr, "--policy: expected one of on-risk, always, never")
       const nowhere = yield* scv(["mcp", "--workspace", "/nope/nope"], workspace)
       assert.strictEqual(nowhere.code, 2)
-      assert.match(nowhere.stderr, /^scv: --workspace: [^\n]+\n$/)
+      assert.match(nowhere.stderr, /^scv: workspace: [^\n]+\n$/)
     })
   )
 
