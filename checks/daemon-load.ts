@@ -43,7 +43,7 @@ const inParallel = async (count: number, width: number, job: (index: number) => 
 }
 
 const open = async (): Promise<string> =>
-  (await daemon.ask("/v1/sessions", { json: { workspace: daemon.home }, agent })).session_id
+  (await daemon.ask("/v1/sessions", { json: { workspace: daemon.workspace }, agent })).session_id
 
 const read = async (session: string): Promise<void> => {
   const json = { tool: "read", input: { path: "file" } }

@@ -15,7 +15,7 @@ let rounds = 0
 /** One client's life. */
 const live = async (): Promise<void> => {
   while (Date.now() < until) {
-    const opened = await daemon.ask("/v1/sessions", { json: { workspace: daemon.home } })
+    const opened = await daemon.ask("/v1/sessions", { json: { workspace: daemon.workspace } })
     if (opened?.session_id === undefined) {
       faults.push(`open: ${JSON.stringify(opened)}`)
       return

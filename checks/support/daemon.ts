@@ -20,14 +20,15 @@ export interface Request {
 }
 
 export interface Daemon {
-  readonly home: string
+  /** A directory with a `file` in it. */
+  readonly workspace: string
   readonly socketPath: string
   readonly log: () => string
   /** The body of the answer with its HTTP status; undefined where the connection broke. */
   readonly ask: (target: string, request?: Request) => Promise<Loose>
   readonly residentMiB: () => number
   readonly descriptors: () => number
-  /** Stops it in good order, removes its home, and gives its exit code. */
+  /** Stops it in good order, removes all of it, and gives its exit code. */
   readonly stop: () => Promise<number | null>
 }
 
@@ -62,8 +63,10 @@ const ask =
 
 /** Starts one and waits until it answers. */
 export const startDaemon = async (): Promise<Daemon> => {
-  const home = fs.mkdtempSync(path.join(os.tmpdir(), "scv-check-"))
-  fs.writeFileSync(path.join(home, "file"), "content\n")
+  const root = fs.mkdtempSync(path.join(os.tmpdir(), "scv-check-"))
+  const [home, workspace] = [path.join(root, "home"), path.join(root, "workspace")]
+  for (const directory of [home, workspace]) fs.mkdirSync(directory)
+  fs.writeFileSync(path.join(workspace, "file"), "content\n")
   const log = path.join(home, "log")
   const fd = fs.openSync(log, "a")
   const child: ChildProcess = spawn(process.execPath, [scvd], {
@@ -74,7 +77,7 @@ export const startDaemon = async (): Promise<Daemon> => {
   const ended = new Promise<number | null>((resolve) => child.once("exit", resolve))
   const socketPath = path.join(home, "state/scvd.sock")
   const daemon: Daemon = {
-    home,
+    workspace,
     socketPath,
     log: () => fs.readFileSync(log, "utf8"),
     ask: ask(socketPath),
@@ -84,7 +87,7 @@ export const startDaemon = async (): Promise<Daemon> => {
     stop: async () => {
       child.kill("SIGTERM")
       const code = await ended
-      fs.rmSync(home, { recursive: true, force: true })
+      fs.rmSync(root, { recursive: true, force: true })
       return code
     }
   }

@@ -27,30 +27,33 @@ const firstApproval = (run: (args: ReadonlyArray<string>) => ReturnType<typeof s
   })
 
 describe("without a daemon", () => {
-  it.scopedLive("every command says so in one line, and how to start one", () =>
-    Effect.gen(function* () {
-      const home = yield* makeWorkspace
-      const commands = [
-        ["sessions"],
-        ["approvals", "--json"],
-        ["approve", "x-1-1"],
-        ["deny", "x-1-1"],
-        ["cancel", "x-1"],
-        ["watch"]
-      ]
-      for (const args of commands) {
-        const { code, stderr, stdout } = yield* scv(args, home, "", inHome(home))
-        assert.strictEqual(code, 2, args.join(" "))
-        assert.match(stderr, /^scv: no daemon runs \(nobody answers at .*\); scv daemon start starts one\n$/)
-        assert.strictEqual(stdout, "")
-      }
-      const call = yield* scv(["call", "read", '{"path":"a"}', "--daemon"], home, "", inHome(home))
-      assert.strictEqual(call.code, 2)
-      assert.deepInclude(envelopeOf(call), { tool: "read", status: "invalid" })
-      const status = yield* scv(["daemon", "status"], home, "", inHome(home))
-      assert.strictEqual(status.code, 1)
-      assert.strictEqual((yield* scv(["daemon", "stop"], home, "", inHome(home))).code, 0)
-    })
+  it.scopedLive(
+    "every command says so in one line, and how to start one",
+    () =>
+      Effect.gen(function* () {
+        const home = yield* makeWorkspace
+        const commands = [
+          ["sessions"],
+          ["approvals", "--json"],
+          ["approve", "x-1-1"],
+          ["deny", "x-1-1"],
+          ["cancel", "x-1"],
+          ["watch"]
+        ]
+        for (const args of commands) {
+          const { code, stderr, stdout } = yield* scv(args, home, "", inHome(home))
+          assert.strictEqual(code, 2, args.join(" "))
+          assert.match(stderr, /^scv: no daemon runs \(nobody answers at .*\); scv daemon start starts one\n$/)
+          assert.strictEqual(stdout, "")
+        }
+        const call = yield* scv(["call", "read", '{"path":"a"}', "--daemon"], home, "", inHome(home))
+        assert.strictEqual(call.code, 2)
+        assert.deepInclude(envelopeOf(call), { tool: "read", status: "invalid" })
+        const status = yield* scv(["daemon", "status"], home, "", inHome(home))
+        assert.strictEqual(status.code, 1)
+        assert.strictEqual((yield* scv(["daemon", "stop"], home, "", inHome(home))).code, 0)
+      }),
+    hanging
   )
 
   it.scopedLive("that cannot start, start says why", () =>
@@ -158,7 +161,8 @@ describe("a call in the daemon", () => {
         assert.isTrue(fs.existsSync(path.join(workspace, "made")))
         const nowhere = yield* run(["call", "read", '{"path":"a"}', "--daemon", "--workspace", "nowhere"])
         assert.strictEqual(envelopeOf(nowhere).error?.kind, "invalid_input")
-        const never = yield* run(["call", "write", input, "--daemon", "--yes", "--policy", "never"])
+        const other = '{"path":"other","content":"x","mode":"create"}'
+        const never = yield* run(["call", "write", other, "--daemon", "--yes", "--policy", "never"])
         assert.strictEqual(never.code, 3)
       }),
     hanging
