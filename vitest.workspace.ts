@@ -12,9 +12,9 @@ const alias = [
 /** For what hangs, in milliseconds. It says nothing of speed: a machine may be busy with a lot else. */
 const testTimeout = 60_000
 
-const project = (name: string, root: string) => ({
+const project = (name: string, root: string, setupFiles: Array<string> = []) => ({
   resolve: { alias },
-  test: { name, root, include: ["test/**/*.test.ts"], testTimeout }
+  test: { name, root, include: ["test/**/*.test.ts"], setupFiles, testTimeout }
 })
 
 export default defineWorkspace([
@@ -28,7 +28,7 @@ export default defineWorkspace([
   project("mcp", "packages/mcp"),
   project("runtime", "packages/runtime"),
   project("daemon", "apps/daemon"),
-  project("cli", "apps/cli"),
+  project("cli", "apps/cli", ["test/support/setup.ts"]),
   project("examples", "examples"),
   project("scripts", "scripts")
 ])
