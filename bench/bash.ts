@@ -3,6 +3,8 @@ import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
+import * as readline from "node:readline"
+import { fileURLToPath } from "node:url"
 import { bash } from "@scv/builtins"
 import { Approval, Limits, ServerEnvironment, Session, ToolRegistry, type ToolResult, Workspace } from "@scv/core"
 import { NodeCallTag, NodeDigest, NodeDirectory, NodeHome, NodeProcessSpawner } from "@scv/node"
@@ -12,6 +14,8 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import { auditLogIn } from "./auditLog.ts"
 import { type Benchmark, interleaved, type Row, repeated, summed, time } from "./measure.ts"
+
+const command = fileURLToPath(new URL("../apps/cli/dist/scv.js", import.meta.url))
 
 const scratch = Effect.acquireRelease(
   Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "scv-bench-"))),
@@ -91,6 +95,49 @@ export const bashCall: Benchmark = benchmark((session, at) =>
     })
     return [{ name: "call of bash, :", measured, aim: { of: "ratio", atMost: 1.1 } as const }]
   })
+)
+
+/** `scv mcp` in a process of its own; each call waits for its answer. */
+const mcpServer = (at: string) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        const env = { ...environment, SCV_HOME: path.join(at, ".scv") }
+        const child = spawn(process.execPath, [command, "mcp", "--yes"], {
+          cwd: at,
+          env,
+          stdio: ["pipe", "pipe", "inherit"]
+        })
+        return { child, lines: readline.createInterface({ input: child.stdout }) }
+      }),
+      ({ child }) => Effect.sync(() => child.kill())
+    ),
+    ({ child, lines }) => {
+      let id = 0
+      return (command: string): Effect.Effect<ToolResult> =>
+        Effect.async((resume) => {
+          lines.once("line", (line) => resume(Effect.succeed(JSON.parse(line).result.structuredContent)))
+          const params = { name: "bash", arguments: { command } }
+          child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id: ++id, method: "tools/call", params })}\n`)
+        })
+    }
+  )
+
+/** The same call by MCP on stdio, against the one in this process. */
+export const bashByMcp: Benchmark = benchmark((session, at) =>
+  Effect.gen(function* () {
+    const byMcp = yield* mcpServer(at)
+    const isDone = (answer: ToolResult) => expecting(answer, { status: "completed", output: "" })
+    const operations = 5
+    const measured = yield* interleaved({
+      ours: repeated(operations, Effect.flatMap(byMcp(":"), isDone)),
+      bare: repeated(operations, Effect.flatMap(session.call({ tool: "bash", input: { command: ":" } }), isDone)),
+      operations,
+      rounds: 31,
+      warmUp: 5
+    })
+    return [{ name: "bash, : by MCP against in process", measured, aim: { of: "ratio", atMost: 1.3 } as const }]
+  }).pipe(Effect.scoped)
 )
 
 /** Submits a command, waits until it has said `ready`, and measures from a cancel to its answer. */

@@ -1,7 +1,7 @@
 /** Every benchmark as a ratio or a difference within one run, since absolute times differ from machine to machine. */
 import * as os from "node:os"
 import * as Effect from "effect/Effect"
-import { bashCall, bashEnding, bashOutput } from "./bash.ts"
+import { bashByMcp, bashCall, bashEnding, bashOutput } from "./bash.ts"
 import { type Benchmark, table } from "./measure.ts"
 import { containedRead, readCall } from "./read.ts"
 import { skillDiscovery } from "./skills.ts"
@@ -14,6 +14,7 @@ const benchmarks: ReadonlyArray<Benchmark> = [
   readCall,
   durableWrite,
   bashCall,
+  bashByMcp,
   bashEnding,
   bashOutput,
   skillDiscovery

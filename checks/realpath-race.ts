@@ -1,7 +1,7 @@
 /**
  * What the contained walk is for: while names are exchanged, counts the reads that return bytes from outside of the
  * workspace, for a check of the real path before the read and for a contained directory. Needs Linux and a C compiler.
- * Run: npx tsx --conditions=@scv/source checks/realpath-race.ts
+ * Run: npx tsx checks/realpath-race.ts
  */
 import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"

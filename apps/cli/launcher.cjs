@@ -22,4 +22,5 @@ const run = (name) => {
   return bundle.exports
 }
 
-if (process.argv[2] !== "call" || !run("call").isTaken) run("scv")
+if (process.argv[2] === "mcp") run("mcp")
+else if (process.argv[2] !== "call" || !run("call").isTaken) run("scv")

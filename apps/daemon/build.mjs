@@ -15,7 +15,6 @@ await build({
   platform: "node",
   target: "node20",
   format: "cjs",
-  conditions: ["@scv/source"],
   banner: { js: "#!/usr/bin/env node" },
   minify: true,
   legalComments: "linked",

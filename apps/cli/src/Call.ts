@@ -1,8 +1,8 @@
 /** One call: made in this process, its envelope on stdout. */
 
 import type { Flags } from "@scv/config"
-import { Display, ErrorKind, Session, ToolError, type ToolResult } from "@scv/core"
-import { Configuration, LocalSession, type OfferedTool } from "@scv/runtime"
+import { Display, ErrorKind, type Session, ToolError, type ToolResult } from "@scv/core"
+import { LocalSession, type OfferedTool } from "@scv/runtime"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
@@ -91,12 +91,7 @@ export const make = (given: Given, tools: ReadonlyArray<OfferedTool>) =>
     Effect.gen(function* () {
       const signals = yield* Signals
       const input = yield* inputOf(given)
-      const { values } = yield* Configuration.Configuration
-      const session = yield* Session.make({
-        surface: "scv call",
-        policy: values.tools.approval_policy,
-        assumeYes: given.yes
-      })
+      const session = yield* LocalSession.make({ surface: "scv call", assumeYes: given.yes })
       yield* watch(session)
       const { id, result } = yield* Effect.orDie(session.submit({ tool: given.tool, input }))
       return yield* signals.handledBy(Effect.asVoid(session.cancel(id)))(result)

@@ -23,6 +23,7 @@ import { completions } from "./commands/completions.ts"
 import { config } from "./commands/config.ts"
 import { daemon } from "./commands/daemon.ts"
 import { doctor } from "./commands/doctor.ts"
+import { mcp } from "./commands/mcp.ts"
 import * as options from "./commands/options.ts"
 import { session } from "./commands/session.ts"
 import { sessions } from "./commands/sessions.ts"
@@ -114,6 +115,7 @@ export const run = (
         call(offered),
         tools(offered),
         session(offered),
+        mcp(offered),
         agents,
         skills(offered),
         audit,

@@ -1,6 +1,6 @@
 /** `scv call --daemon`: the call runs in the daemon, and its question can be answered there too. */
 import * as path from "node:path"
-import { Display, type ToolResult } from "@scv/core"
+import { Approval, Display, type ToolResult } from "@scv/core"
 import { Unusable } from "@scv/runtime"
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
@@ -10,7 +10,6 @@ import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import { type Given, inputOf } from "./Call.ts"
 import { Daemon, explain, using } from "./DaemonClient.ts"
-import { question } from "./Question.ts"
 import { Signals } from "./Signals.ts"
 import { Stdio } from "./Stdio.ts"
 import * as TerminalApprover from "./TerminalApprover.ts"
@@ -39,7 +38,7 @@ const answering = (session: string, yes: boolean) =>
           if (event.event !== "approval_requested") return
           const id = event.approval_id
           if (yes) return yield* answer(id, { decision: "approve" })
-          yield* stdio.err(question({ ...event, call_id: event.id }))
+          yield* stdio.err(`${Approval.question({ ...event, call_id: event.id })}\n`)
           yield* stdio.err(`it waits for: scv approve ${id}, or scv deny ${id}\n`)
           if (!stdio.isInteractive) return
           asking = yield* Effect.fork(

@@ -4,7 +4,6 @@ import * as tty from "node:tty"
 import { Approval } from "@scv/core"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { question } from "./Question.ts"
 import { Stdio } from "./Stdio.ts"
 
 type Answer = "yes" | "no" | "unclear" | "gone"
@@ -59,19 +58,20 @@ const readAnswer: Effect.Effect<Answer> = Effect.async<Answer>((resume) => {
 
 const noTerminal = "there is no terminal to ask on; --yes approves what it would ask"
 
+/** Puts the question after some text. What was typed before it can be seen is no answer to it, and nothing else is lost. */
+const askAfter = (text: string): Effect.Effect<Approval.Decision, never, Stdio> =>
+  Effect.gen(function* () {
+    const stdio = yield* Stdio
+    yield* discardTyped
+    yield* stdio.err(`${text}Approve? [y/N] `)
+    const answer = yield* readAnswer
+    if (answer === "unclear") return yield* askAfter("Please answer y or n.\n")
+    if (answer === "yes") return { decision: "approve", by: "terminal" }
+    return { decision: "deny", reason: answer === "no" ? "answered no" : "the terminal is gone", by: "terminal" }
+  })
+
 /** Asks at the terminal, which is there, until the answer is a clear one. */
-export const ask: Effect.Effect<Approval.Decision, never, Stdio> = Effect.gen(function* () {
-  const stdio = yield* Stdio
-  yield* discardTyped
-  yield* stdio.err("Approve? [y/N] ")
-  const answer = yield* readAnswer
-  if (answer === "unclear") {
-    yield* stdio.err("Please answer y or n.\n")
-    return yield* ask
-  }
-  if (answer === "yes") return { decision: "approve", by: "terminal" }
-  return { decision: "deny", reason: answer === "no" ? "answered no" : "the terminal is gone", by: "terminal" }
-})
+export const ask: Effect.Effect<Approval.Decision, never, Stdio> = askAfter("")
 
 /** The approver of one command line. */
 export const layer: Layer.Layer<Approval.Approver, never, Stdio> = Layer.effect(
@@ -79,7 +79,7 @@ export const layer: Layer.Layer<Approval.Approver, never, Stdio> = Layer.effect(
   Effect.map(Stdio, (stdio) => ({
     decide: (request) =>
       Effect.gen(function* () {
-        yield* stdio.err(question(request))
+        yield* stdio.err(`${Approval.question(request)}\n`)
         if (stdio.isInteractive) return yield* Effect.provideService(ask, Stdio, stdio)
         yield* stdio.err(`denied: ${noTerminal}\n`)
         return { decision: "deny", reason: noTerminal, by: "no terminal" }

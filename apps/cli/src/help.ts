@@ -15,6 +15,7 @@ Commands:
   call TOOL [INPUT]   make one call and print its answer, one line of JSON
   tools               list the tools
   session             serve calls over JSON lines on stdin and stdout
+  mcp                 serve the tools to an MCP client on stdin and stdout
   agents              see to the sign-ins of the agents that can be delegated to
   skills              list the skills, and what is wrong with the others
   audit               show the record of all calls
@@ -91,6 +92,22 @@ It takes:
 It writes {"type":"event","seq":1,"event":...,"id":"a",...} as a call goes on: proposed, approval_requested,
 approval_resolved, started, progress, and completed, which carries the answer as "result".
 At the end of the input the calls that wait are finished, and a question is denied.
+`
+
+const mcp = `Serve the tools over the Model Context Protocol on stdin and stdout, for a client to start.
+
+Usage: scv mcp [OPTIONS]
+
+Options:
+  --workspace DIR   the directory to work in; default: the current one
+  --policy POLICY   what to ask about: on-risk, always or never; default: the configured one, else on-risk
+  --yes             answer every question with yes; does not turn \`never\` into yes
+
+The client asks its user (elicitation). One that cannot is answered that the call was denied, and how to allow it.
+At the end of the input, what is still running is cancelled and cleaned up.
+
+Try:
+  claude mcp add scv -- scv mcp --workspace ~/project
 `
 
 const agents = `See to the sign-ins of the agents that SCV delegates to (${names}). Each has a private home
@@ -238,6 +255,7 @@ const texts: Record<string, string> = {
   call,
   tools,
   session,
+  mcp,
   agents,
   skills,
   audit,

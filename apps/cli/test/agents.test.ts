@@ -4,7 +4,16 @@ import * as path from "node:path"
 import { assert, describe, it, vi } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { processesWith, until } from "./support/processes.ts"
-import { command, envelopeOf, linesOf, makeWorkspace, scv, startProgram, startScv } from "./support/scv.ts"
+import {
+  command,
+  envelopeOf,
+  linesOf,
+  makeWorkspace,
+  scv,
+  startOnTerminal,
+  startProgram,
+  startScv
+} from "./support/scv.ts"
 
 // Each starts the command many times, on a machine that may do much else.
 vi.setConfig({ testTimeout: 120_000 })
@@ -32,12 +41,8 @@ const makeWorld = (fake: string) =>
           scv(["call", `agent_${name}`, JSON.stringify(input), "--yes", ...options], at("workspace"), "", env),
           envelopeOf
         ),
-      /** The command on a pseudo-terminal, which `script` of util-linux makes; its shell ignores what Ctrl-C sends. */
-      onTerminal: (args: ReadonlyArray<string>) => {
-        const words = [process.execPath, command, ...args].map((word) => `'${word}'`).join(" ")
-        const line = `trap : INT; ${words}; echo "code $?"`
-        return startProgram(["script", "-qec", line, "/dev/null"], at("workspace"), { ...env, SHELL: "/bin/bash" })
-      },
+      onTerminal: (args: ReadonlyArray<string>) =>
+        startOnTerminal([process.execPath, command, ...args], at("workspace"), env),
       left: () => processesWith(base)
     }
   })
@@ -180,9 +185,8 @@ describe("scv agents login and logout", () => {
         const running = yield* onTerminal(["agents", ...args])
         yield* running.until("Code? ")
         running.write("1234\n")
-        yield* running.until("code 7")
-        running.end()
-        const { stdout } = yield* running.ended
+        const { code, stdout } = yield* running.ended
+        assert.strictEqual(code, 7)
         assert.include(stdout, "on a terminal")
         assert.include(stdout, `${words} </> </> <${home(name)}> <${home(name, "tmp")}> <>`)
         assert.include(stdout, "got 1234")
@@ -228,10 +232,8 @@ describe("scv agents login and logout", () => {
       const terminal = yield* onTerminal(["agents", "login", "claude"])
       yield* terminal.until("ready")
       terminal.write("\u0003")
-      yield* terminal.until("code 130")
+      assert.strictEqual((yield* terminal.ended).code, 130)
       yield* isClean
-      terminal.end()
-      yield* terminal.ended
       for (const signal of ["SIGTERM", "SIGHUP", "SIGINT"] as const) {
         for (const name of ["ready", "cleaned"]) fs.rmSync(at(name))
         const running = yield* startScv(["agents", "login", "claude"], at("workspace"), env)
@@ -258,9 +260,9 @@ describe("scv agents login and logout", () => {
         fs.writeFileSync(at("workspace/.scv/config.toml"), content)
         const login = yield* run(["agents", "login", "claude"])
         assert.deepInclude(login, { code: 0, stdout: "ours / auth login\n", stderr: "" })
-        const status = yield* run(["agents", "status", "claude"])
-        assert.deepInclude(status, { code: 0, stdout: "claude  signed in\n", stderr: "" })
       }
+      const status = yield* run(["agents", "status", "claude"])
+      assert.deepInclude(status, { code: 0, stdout: "claude  signed in\n", stderr: "" })
       const gone = at("gone")
       fs.mkdirSync(gone)
       const script = `rmdir '${gone}'; exec '${process.execPath}' '${command}' agents login claude`

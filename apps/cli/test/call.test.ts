@@ -25,7 +25,8 @@ const read = (file: string, ...options: ReadonlyArray<string>) => [
 const catchesHangup = (pid: number): boolean =>
   /^SigCgt:\s+[0-9a-f]+[13579bdf]$/m.test(fs.readFileSync(`/proc/${pid}/status`, "utf8"))
 
-describe("scv call", () => {
+// Its tests run the command up to twenty times.
+describe("scv call", { timeout: 120_000 }, () => {
   it.scopedLive("prints the envelope alone on stdout and exits as its status says", () =>
     Effect.gen(function* () {
       const workspace = yield* withFile
@@ -104,7 +105,7 @@ describe("scv call", () => {
         [["call"], "scv: Missing argument <TOOL>; see scv call --help\n"],
         [["cal"], "scv: Invalid subcommand for scv"],
         [["completions", "tcsh"], "scv: SHELL: expected one of bash, zsh, fish, got tcsh; see"],
-        [["call", "read", "{}", "--workspace", "a"], "scv: --workspace: "]
+        [["call", "read", "{}", "--workspace", "a"], "scv: workspace: "]
       ] as const
       for (const [args, line] of cases) {
         const { code, stderr } = yield* scv(args, workspace)

@@ -65,7 +65,7 @@ describe("a tool of somebody else's", () => {
   )
 })
 
-describe("every tool", () => {
+describe("every tool", { timeout: 120_000 }, () => {
   const oddKey = FastCheck.constantFrom("path", "offset", "limit", "__proto__", "constructor", "toString", "\ud800", "")
   const oddText = FastCheck.oneof(
     FastCheck.string({ unit: "binary" }),

@@ -33,6 +33,12 @@ export interface SignIn {
         /** What its content says. */
         readonly read: (content: string) => SignInState
       }
+  /** A file below the private home in which a user may set a credential up, of which no sign-in and no report knows. */
+  readonly setup?: {
+    readonly file: string
+    /** What its content says. */
+    readonly read: (content: string) => SignInState
+  }
   /** What an agent prints that fails for want of a sign-in. */
   readonly missing: ReadonlyArray<RegExp>
 }

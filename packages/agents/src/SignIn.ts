@@ -71,7 +71,7 @@ export type Status =
   | { readonly is: "unknown"; readonly why: string }
 
 /** The most bytes of a report or a file that are looked at. */
-const maxBytes = 65_536
+const maxBytes = 1_048_576
 
 /** Seconds after which a report is given up. */
 const patience = 20
@@ -101,6 +101,12 @@ const ofFile = (agent: Agent, file: string, read: (content: string) => SignInSta
     return read(content)
   }).pipe(Effect.scoped)
 
+/** What is known of an agent that is not signed in: it may be set up by hand. */
+const ofSetup = (agent: Agent) => {
+  const { setup } = agent.signIn
+  return setup === undefined ? Effect.succeed({ isSignedIn: false }) : ofFile(agent, setup.file, setup.read)
+}
+
 /** Whether an agent is signed in, by its own report. Never fails, and never tells whose account or which key it is. */
 export const status = (
   agent: Agent
@@ -122,7 +128,8 @@ export const status = (
       const { agents } = yield* AgentSettings
       const { find } = yield* Executables.Executables
       yield* find(invocationOf(agent, agents[agent.name]).command)
-      return { is: "known" as const, ...(yield* ofFile(agent, status.file, status.read)) }
+      const state = yield* ofFile(agent, status.file, status.read)
+      return { is: "known" as const, ...(state.isSignedIn ? state : yield* ofSetup(agent)) }
     }
     const { exit_code, output, signal } = yield* report(agent, status.args)
     if (exit_code === 0) {
@@ -133,7 +140,7 @@ export const status = (
       const ended = exit_code === null ? `was ended by ${signal}` : `failed with exit code ${exit_code}`
       return { is: "unknown" as const, why: `its command ${status.args.join(" ")} ${ended}` }
     }
-    return { is: "known" as const, isSignedIn: false }
+    return { is: "known" as const, ...(yield* ofSetup(agent)) }
   }).pipe(
     Effect.timeoutTo({
       duration: `${patience} seconds`,

@@ -5,6 +5,7 @@
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { type Agent, effortPlaceholder, modelPlaceholder, type SignInState } from "./Agent.ts"
+import { stateOf } from "./codexConfig.ts"
 import { codexImporter } from "./codexImporter.ts"
 
 const json = Schema.parseJson(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
@@ -74,6 +75,7 @@ const codex: Agent = {
       },
       broken: /^Error /m
     },
+    setup: { file: "config.toml", read: stateOf },
     missing: [
       /401 Unauthorized/,
       /Not logged in/,
@@ -101,6 +103,15 @@ const piState = (content: string): SignInState => {
     : { isSignedIn: true, how: `${providers} ${providers === 1 ? "provider" : "providers"}` }
 }
 
+/** A provider that a user defines brings its key with it. */
+const piSetup = (content: string): SignInState => {
+  const { providers } = objectOf(content)
+  const hasKey = Schema.is(Schema.Struct({ apiKey: Schema.NonEmptyString }))
+  return typeof providers === "object" && providers !== null && Object.values(providers).some(hasKey)
+    ? { isSignedIn: true, how: "a key in models.json" }
+    : { isSignedIn: false }
+}
+
 const pi: Agent = {
   name: "pi",
   title: "pi",
@@ -119,6 +130,7 @@ const pi: Agent = {
     login: { args: [], advice: "type /login, and leave with /quit when it is done" },
     logout: { args: [], advice: "type /logout, and leave with /quit when it is done" },
     status: { file: ".pi/agent/auth.json", read: piState },
+    setup: { file: ".pi/agent/models.json", read: piSetup },
     missing: [/No API key found/, /No models available/, /Use \/login/, /^401:? /m]
   },
   remedies: []

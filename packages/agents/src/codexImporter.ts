@@ -82,11 +82,12 @@ const warningsOf = (config: Table): ReadonlyArray<string> => {
     )
   })
   const store = config.cli_auth_credentials_store
+  const named = ["keyring", "auto", "ephemeral"].find((word) => word === store) ?? 'not "file"'
   return [
     ...ofProviders,
     ...(store === undefined || store === "file"
       ? []
-      : [`cli_auth_credentials_store is ${shown(store)}: Codex does not read auth.json then; "file" would`]),
+      : [`cli_auth_credentials_store is ${named}: Codex may not read auth.json then; with "file" it does`]),
     ...(config.forced_login_method === "chatgpt"
       ? ["forced_login_method is chatgpt: Codex does not accept an API key then"]
       : [])
@@ -96,6 +97,13 @@ const warningsOf = (config: Table): ReadonlyArray<string> => {
 /** What an `auth.json` holds: an API key, as a text to write, or a sign-in that must stay where it is. */
 type Credential = { readonly kind: "key"; readonly text: string } | { readonly kind: "sign-in" | "nothing" }
 
+/** Why it was not copied. */
+const notCopied = {
+  "sign-in": "auth.json was not copied: its sign-in to ChatGPT must stay in one home; use: scv agents login codex",
+  nothing: "auth.json was not copied: it holds no API key"
+}
+
+// What stands between the values of JSON, and strings, in which it stands for itself.
 const blanks = /("(?:[^"\\]|\\.)*")|\s+/g
 
 /** Whether a text says nothing but what was read of it: no name twice, of which the first would be lost on us. */
@@ -115,8 +123,9 @@ const parseAuth = (file: string, text: string): Effect.Effect<Credential, Import
       return yield* fail(file, "OPENAI_API_KEY is not a string")
     }
     const isKey = (mode === undefined || mode === null || mode === "apikey") && typeof key === "string" && key !== ""
-    if (!isKey)
+    if (!isKey) {
       return { kind: Object.keys(tableOf(rest.tokens)).length > 0 || mode === "chatgpt" ? "sign-in" : "nothing" }
+    }
     // Whatever lies beside the key, such as the tokens of a sign-in, stays where it is.
     const isAlone = Object.values(rest).every((value) => value === null) && isPlain(text, auth)
     return {
@@ -150,10 +159,6 @@ const copy = (from: string, to: string) =>
     })
     const isKeyThere = credential.kind === "key"
     const isOldThere = !isKeyThere && (yield* Effect.isSuccess(target.file("auth.json")))
-    const why = {
-      "sign-in": "auth.json was not copied: its sign-in to ChatGPT must stay in one home; use: scv agents login codex",
-      nothing: "auth.json was not copied: it holds no API key"
-    }
     return {
       copied: [
         ...(config === undefined ? [] : [{ file: "config.toml", what: factsOf(config) }]),
@@ -161,7 +166,7 @@ const copy = (from: string, to: string) =>
       ],
       notes: [
         ...(config === undefined ? ["there is no config.toml to copy"] : warningsOf(config)),
-        ...(isKeyThere || authText === undefined ? [] : [why[credential.kind]]),
+        ...(isKeyThere || authText === undefined ? [] : [notCopied[credential.kind]]),
         ...(isOldThere ? ["Codex keeps the auth.json that it has here; to remove it: scv agents logout codex"] : [])
       ]
     } satisfies ImportReport

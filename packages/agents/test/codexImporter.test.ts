@@ -121,6 +121,7 @@ describe("an import of Codex", () => {
         ['{"tokens":"SECRET","OPENAI_API_KEY":"sk-1","tokens":null}', fresh],
         ['{"OPENAI_API_KEY":"SECRET","OPENAI_API_KEY":"sk-1"}', fresh],
         ['{"OPENAI_API_KEY":"sk\\u002d1"}', fresh],
+        [text({ OPENAI_API_KEY: '\\ " '.repeat(170_000) }), "same"],
         [text({ auth_mode: "chatgpt", OPENAI_API_KEY: "SECRET", tokens }), "sign-in"],
         [text({ auth_mode: "chatgpt", OPENAI_API_KEY: "SECRET" }), "sign-in"],
         [text({ auth_mode: "chatgptAuthTokens", OPENAI_API_KEY: "SECRET", tokens }), "sign-in"],
@@ -291,6 +292,7 @@ describe("an import of Codex", () => {
         ['[model_providers.r.env_http_headers]\nX = "RELAY_HEADER"', ["provider r", "RELAY_HEADER"]],
         ['cli_auth_credentials_store = "keyring"', ["cli_auth_credentials_store is keyring"]],
         ['cli_auth_credentials_store = "ephemeral"', ["cli_auth_credentials_store is ephemeral"]],
+        ['cli_auth_credentials_store = "other"', ['cli_auth_credentials_store is not "file"']],
         ['forced_login_method = "chatgpt"', ["forced_login_method"]],
         ['cli_auth_credentials_store = "file"\n[model_providers.r]\nrequires_openai_auth = true', []]
       ] as const
@@ -339,6 +341,7 @@ describe("an import of Codex", () => {
           "mcp_servers.m.env.KEY",
           "notify",
           "forced_login_method",
+          "cli_auth_credentials_store",
           "model.x",
           "model_provider",
           "approval_policy.x"

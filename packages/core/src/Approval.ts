@@ -2,6 +2,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import * as Display from "./Display.ts"
 import { ToolRisk } from "./ToolRisk.ts"
 
 /**
@@ -37,6 +38,14 @@ export const ApprovalRequest = Schema.Struct({
 })
 
 export type ApprovalRequest = typeof ApprovalRequest.Type
+
+/** The question as a person is shown it: what is asked for, its summary, and where. Several lines, safe to show. */
+export const question = (request: ApprovalRequest): string =>
+  [
+    `approval needed for ${Display.inline(request.tool)} (risk: ${request.risk})`,
+    Display.lines(request.summary),
+    `  workspace: ${Display.inline(request.workspace)}`
+  ].join("\n")
 
 /** The answer to a question, and who gave it. */
 export const Decision = Schema.Struct({

@@ -23,54 +23,49 @@ const entry = <Name extends string, Fields extends Schema.Struct.Fields>(name: N
     ...fields
   })
 
+/** Only made where the log is read: most processes write three lines and end. */
+const makeSchema = () =>
+  Schema.Union(
+    /** A call came in. */
+    entry("start", {
+      call_id: Schema.String,
+      tool: Schema.String,
+      /** The shell that it came by, such as `scv call`. */
+      surface: Schema.String,
+      pid: Schema.Number,
+      ppid: optional(Schema.Number),
+      uid: optional(Schema.Number),
+      user: optional(Schema.String),
+      workspace: Schema.String,
+      policy: ApprovalPolicy,
+      assume_yes: Schema.Boolean
+    }),
+    /** Its plan was made, and what was decided, where that needed no question. A later one takes its place. */
+    entry("plan", {
+      risk: ToolRisk,
+      /** As it was shown, without what is kept by hash and size only. */
+      plan: Schema.Unknown,
+      /** Of the whole plan, as the question has it. */
+      digest: Schema.String,
+      decision: optional(Decision)
+    }),
+    /** The question about the plan was answered. */
+    entry("decision", { decision: Decision }),
+    /** The call ended. */
+    entry("end", {
+      status: ToolStatus,
+      error: optional(Schema.Struct({ kind: ErrorKind, message: Schema.String })),
+      /** Sizes and other facts; no content. */
+      result: optional(Schema.Unknown),
+      /** Milliseconds since the call came in. */
+      duration_ms: Schema.Number
+    })
+  )
+
+export type AuditEntry = ReturnType<typeof makeSchema>["Type"]
+
 /** The process that a session runs in, as far as the system tells. */
-export const ProcessIdentity = Schema.Struct({
-  pid: Schema.Number,
-  ppid: optional(Schema.Number),
-  uid: optional(Schema.Number),
-  user: optional(Schema.String)
-})
-
-export type ProcessIdentity = typeof ProcessIdentity.Type
-
-/** A call came in. */
-const Start = entry("start", {
-  call_id: Schema.String,
-  tool: Schema.String,
-  /** The shell that it came by, such as `scv call`. */
-  surface: Schema.String,
-  ...ProcessIdentity.fields,
-  workspace: Schema.String,
-  policy: ApprovalPolicy,
-  assume_yes: Schema.Boolean
-})
-
-/** Its plan was made, and what was decided, where that needed no question. Another one takes the place of the first. */
-const Plan = entry("plan", {
-  risk: ToolRisk,
-  /** As it was shown, without what is kept by hash and size only. */
-  plan: Schema.Unknown,
-  /** Of the whole plan, as the question showed it. */
-  digest: Schema.String,
-  decision: optional(Decision)
-})
-
-/** The question about the plan was answered. */
-const Answer = entry("decision", { decision: Decision })
-
-/** The call ended. */
-const End = entry("end", {
-  status: ToolStatus,
-  error: optional(Schema.Struct({ kind: ErrorKind, message: Schema.String })),
-  /** Sizes and other facts; no content. */
-  result: optional(Schema.Unknown),
-  /** Milliseconds since the call came in. */
-  duration_ms: Schema.Number
-})
-
-export const AuditEntry = Schema.Union(Start, Plan, Answer, End)
-
-export type AuditEntry = typeof AuditEntry.Type
+export type ProcessIdentity = Pick<Extract<AuditEntry, { readonly entry: "start" }>, "pid" | "ppid" | "uid" | "user">
 
 /** The longest line in bytes, its end included. What goes into an entry is bounded so that none is longer. */
 export const maxLine = 2 * 1024 * 1024
@@ -78,10 +73,13 @@ export const maxLine = 2 * 1024 * 1024
 /** An entry as a line of the log, its end included: whatever texts it holds, they make no second line. */
 export const line = (entry: AuditEntry): string => `${Display.json(JSON.stringify(entry))}\n`
 
+let decode: ((json: unknown) => Either.Either<AuditEntry, unknown>) | undefined
+
 const parseWhole = (text: string): AuditEntry | undefined => {
   try {
-    // Made here, once: who only writes does not pay for it.
-    return Either.getOrUndefined(Schema.decodeUnknownEither(AuditEntry)(JSON.parse(text)))
+    const json: unknown = JSON.parse(text)
+    decode ??= Schema.decodeUnknownEither(makeSchema())
+    return Either.getOrUndefined(decode(json))
   } catch {
     return undefined
   }

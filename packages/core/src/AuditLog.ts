@@ -78,6 +78,13 @@ export const ofSession = (
     const log = yield* AuditLog
     const { sha256 } = yield* Digest
     const session = Display.bounded(facts.session, maxName)
+    const asker = {
+      surface: Display.bounded(facts.surface, maxName),
+      ...log.process,
+      workspace: Display.bounded(facts.workspace, maxPath),
+      policy: facts.policy,
+      assume_yes: facts.assumeYes
+    }
     let serials = 0
 
     /** A fault of the log is none of the call. */
@@ -101,11 +108,7 @@ export const ofSession = (
           ...common("start", now),
           call_id: Display.bounded(callId, maxName),
           tool: name,
-          surface: Display.bounded(facts.surface, maxName),
-          ...log.process,
-          workspace: Display.bounded(facts.workspace, maxPath),
-          policy: facts.policy,
-          assume_yes: facts.assumeYes
+          ...asker
         }))
         return {
           planned: ({ plan, risk }, digest, decision) =>

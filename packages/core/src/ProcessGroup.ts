@@ -53,6 +53,9 @@ export const maxDrain = 2000
 /** The most milliseconds that killed processes are waited for. */
 export const maxReap = 1000
 
+/** The least looks that killed processes get, however long one look takes on a busy machine. */
+const minLooks = 5
+
 /** Milliseconds between two pieces of progress. */
 const progressEvery = 100
 
@@ -178,7 +181,7 @@ export const run = (
         const until = clock.unsafeCurrentTimeMillis() + maxReap
         for (let look = 0; ; look++) {
           const left = (yield* process.members).filter(counts)
-          if (left.length === 0 || clock.unsafeCurrentTimeMillis() >= until) return
+          if (left.length === 0 || (look >= minLooks && clock.unsafeCurrentTimeMillis() >= until)) return
           // Again and again: what forks while it is killed is found by the next look.
           yield* process.signal("KILL", left)
           yield* Effect.sleep(looks[Math.min(look, looks.length - 1)]!)

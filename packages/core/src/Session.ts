@@ -400,7 +400,8 @@ export const make = (
         return call === undefined ? Effect.succeed(false) : Effect.as(cancelLive(call), true)
       })
 
-    yield* Effect.forkScoped(Effect.forever(Effect.flatMap(Queue.take(queue), work)))
+    // Interruptible wherever the session is made, or its scope could not be closed.
+    yield* Effect.forkScoped(Effect.interruptible(Effect.forever(Effect.flatMap(Queue.take(queue), work))))
     const close = Effect.gen(function* () {
       closed = true
       const open = [...live.values()]

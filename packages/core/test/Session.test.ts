@@ -342,6 +342,10 @@ describe("an end", () => {
       assert.strictEqual((yield* session.call(hi)).status, "cancelled")
     })
   )
+
+  it.effect("of the session comes also where it was made uninterruptible", () =>
+    Effect.scoped(Effect.asVoid(Effect.uninterruptible(makeSession({ tools: [textTool({})] }))))
+  )
 })
 
 describe("a question", () => {

@@ -114,7 +114,7 @@ const makeDirectory = <Held>(means: Means<Held>, held: Held, spellings: Readonly
       }),
     directory: (asked) =>
       Effect.acquireRelease(
-        attempt(asked, () => walkInto(reach, root, relativeTo(root, realPath, asked))),
+        attempt(asked, () => walkInto(reach, root, relativeTo(root, reach.pathOf(held), asked))),
         ({ value }) => Effect.sync(() => reach.release(value))
       ).pipe(
         Effect.flatMap(({ location, value }) =>

@@ -6,7 +6,7 @@ import * as Layer from "effect/Layer"
 import { attempt } from "./internal/attempt.ts"
 import { codeOf, toDirectoryError } from "./internal/errno.ts"
 import { freshName, leftOvers } from "./internal/temporary.ts"
-import { byPath, isLink, type Steps, walk } from "./internal/walk.ts"
+import { byPath, type Steps, walk } from "./internal/walk.ts"
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = fs.constants
 
@@ -52,14 +52,6 @@ const makeBelow = (root: string, name: string): string => {
   const asked = path.join(root, name)
   const steps: Steps<string, true> = {
     directory: () => true,
-    last: (held, last) => {
-      const at = byPath.at(held, last)
-      makeOne(at)
-      const stat = fs.lstatSync(at)
-      if (stat.isSymbolicLink()) return isLink
-      if (stat.isDirectory()) return true
-      throw noDirectory(asked)
-    },
     missing: (held, next) => {
       makeOne(byPath.at(held, next))
       return undefined

@@ -26,6 +26,7 @@ const closing = (fd: number): (() => void) => {
 interface Started {
   readonly child: ChildProcess
   readonly outputEnd: Deferred.Deferred<void>
+  /** Takes what can be read without waiting. */
   readonly takeRest: () => void
   readonly stop: () => void
   readonly keepsOrder: boolean
@@ -62,7 +63,15 @@ const start = (request: ProcessSpawner.SpawnRequest, fifo: Fifo | undefined): St
     const { socket, takeRest } = readFifo(fifo, request.onOutput)
     socket.on("error", () => {})
     socket.once("close", ended)
-    return { child, outputEnd, takeRest, stop: () => socket.destroy(), keepsOrder: true }
+    return {
+      child,
+      outputEnd,
+      takeRest: () => {
+        if (takeRest()) ended()
+      },
+      stop: () => socket.destroy(),
+      keepsOrder: true
+    }
   } catch (error) {
     closeWriteEnd()
     closeReadEnd()

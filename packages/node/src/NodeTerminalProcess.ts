@@ -25,22 +25,24 @@ const start = (
 
 const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null
 
+const untilEnded = (child: ChildProcess): Effect.Effect<void> =>
+  Effect.async((resume) => {
+    if (hasEnded(child)) resume(Effect.void)
+    else child.once("exit", () => resume(Effect.void))
+  })
+
 /** Until it is reaped, the number is the child's. */
 const end = (child: ChildProcess): Effect.Effect<void> =>
-  Effect.async<void>((resume) => {
-    if (hasEnded(child)) return resume(Effect.void)
-    child.once("exit", () => resume(Effect.void))
-    child.kill("SIGTERM")
-  }).pipe(
-    Effect.interruptible,
-    Effect.timeoutTo({
-      duration: ProcessGroup.grace,
-      onSuccess: () => undefined,
-      onTimeout: () => {
-        child.kill("SIGKILL")
-      }
-    })
-  )
+  Effect.gen(function* () {
+    for (const [signal, patience] of [
+      ["SIGTERM", ProcessGroup.grace],
+      ["SIGKILL", ProcessGroup.maxReap]
+    ] as const) {
+      if (hasEnded(child)) return
+      child.kill(signal)
+      yield* Effect.timeoutOption(Effect.interruptible(untilEnded(child)), patience)
+    }
+  })
 
 /** Programs at this process's terminal. */
 export const layer: Layer.Layer<TerminalProcess.TerminalProcess> = Layer.succeed(TerminalProcess.TerminalProcess, {

@@ -269,7 +269,7 @@ const startWriter = (...args: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const child = yield* Effect.acquireRelease(
       Effect.sync(() =>
-        spawn(process.execPath, ["--conditions=@scv/source", "--import", "tsx", writer, ...args], {
+        spawn(process.execPath, ["--import", "tsx", writer, ...args], {
           stdio: ["pipe", "pipe", "inherit"]
         })
       ),

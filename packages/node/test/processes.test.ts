@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as os from "node:os"
@@ -77,9 +78,24 @@ const killAll = (pids: ReadonlyArray<number>) => {
 /** Waits for a condition, not for a time; the time is only the bound after which the test has failed. */
 const until = (what: string, holds: () => boolean): Effect.Effect<void> =>
   Effect.gen(function* () {
-    for (const end = performance.now() + 10_000; performance.now() < end; yield* Effect.sleep(5)) if (holds()) return
+    for (const end = performance.now() + 45_000; performance.now() < end; yield* Effect.sleep(5)) if (holds()) return
     yield* Effect.dieMessage(`never happened: ${what}`)
   })
+
+/** How many times longer a program takes to start just now than where nothing else is done: some 3 ms. At least 1. */
+const slowness = (): number => {
+  const times = Array.from({ length: 5 }, () => {
+    const begun = performance.now()
+    spawnSync("/bin/true")
+    return performance.now() - begun
+  }).sort((a, b) => a - b)
+  return Math.max(1, (times[2] ?? 0) / 3)
+}
+
+/** Something took the time that a rule sets, and what the machine needs for the rest: `rest` where it is not busy. */
+const isSoonAfter = (rule: number, rest: number, ms: number): void => {
+  if (ms >= rule + rest) assert.isBelow(ms, rule + rest * slowness())
+}
 
 interface Request {
   readonly program?: string
@@ -291,7 +307,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
           assert.deepInclude(output, { exit_code: null, signal: "SIGKILL" })
           isEnded(output)
           assert.isAtLeast(ms, 1990)
-          assert.isBelow(ms, 2000 + slack)
+          isSoonAfter(2000, slack, ms)
         })
       )
     )
@@ -304,7 +320,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
           const { ms, output } = yield* running.cancel
           assert.deepInclude(output, { exit_code: null, signal: "SIGTERM" })
           assert.isAtLeast(ms, 1990)
-          assert.isBelow(ms, 2000 + slack)
+          isSoonAfter(2000, slack, ms)
         })
       )
     )
@@ -326,7 +342,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
           yield* slow.hurry
           const { ms, output } = yield* Fiber.join(cancelled)
           assert.strictEqual(output.signal, "SIGKILL")
-          assert.isBelow(ms, isQuick ? 1500 : 4000)
+          isSoonAfter(0, isQuick ? 1500 : 4000, ms)
         })
       )
     )
@@ -339,7 +355,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
           const { ms, output } = yield* running.expire
           assert.strictEqual(output.signal, "SIGKILL")
           isEnded(output)
-          assert.isBelow(ms, slack)
+          isSoonAfter(0, slack, ms)
         })
       )
     )
@@ -371,7 +387,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
             isEnded(output)
             assert.isUndefined(output.left_running)
             assert.lengthOf(hidden(), 0)
-            assert.isBelow(ms, slack)
+            isSoonAfter(0, slack, ms)
           })
         )
       )
@@ -422,7 +438,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
               const output = yield* run(`ulimit -c 0; ${child} echo ready; ${ending}`)
               assert.deepInclude(output, { ...told, ...hinted(hint), output: "ready\n" }, `${child} ${ending}`)
               assert.isUndefined(output.left_running)
-              assert.isBelow(output.duration_ms, 250 + 2 * slack)
+              isSoonAfter(250, 2 * slack, output.duration_ms)
             }
           }
         })
@@ -441,7 +457,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
               isEnded(output)
               assert.isUndefined(output.left_running)
               assert.lengthOf(tagged(running.tag), 0)
-              if (isQuick) assert.isBelow(ms, 1500)
+              if (isQuick) isSoonAfter(0, 1500, ms)
             }
           })
         ),
@@ -455,7 +471,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
           Effect.gen(function* () {
             const running = yield* begin("for i in {1..100}; do sleep 60 & done; echo ready; wait")
             yield* isReady(running)
-            assert.isBelow((yield* running.expire).ms, 1000)
+            isSoonAfter(0, 1000, (yield* running.expire).ms)
           })
         )
       )
@@ -471,7 +487,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
             const { ms, output } = yield* running[how]
             assert.strictEqual(output.signal, how === "cancel" ? "SIGTERM" : "SIGKILL")
             isEnded(output)
-            assert.isBelow(ms, slack)
+            isSoonAfter(0, slack, ms)
           })
         )
       )
@@ -484,11 +500,11 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
           Effect.gen(function* () {
             const idle = yield* run(`${moved} setsid sleep 60 & moved $!; echo ready`)
             assert.isAtLeast(idle.duration_ms, 250)
-            assert.isBelow(idle.duration_ms, 250 + slack)
+            isSoonAfter(250, slack, idle.duration_ms)
             const busy = yield* run(`${moved} setsid yes & moved $!; exit 3`)
             assert.strictEqual(busy.exit_code, 3)
             assert.isAtLeast(busy.duration_ms, 2000)
-            assert.isBelow(busy.duration_ms, 2000 + slack)
+            isSoonAfter(2000, slack, busy.duration_ms)
             const pids = [idle, busy].flatMap(({ left_running = [] }) => left_running.map(({ pid }) => pid))
             assert.lengthOf(pids, 2)
             killAll(pids)
@@ -520,7 +536,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
           const running = yield* begin(`${script} sleep 60`)
           yield* isReady(running)
           const { ms } = yield* running.cancel
-          assert.isBelow(ms, slack)
+          isSoonAfter(0, slack, ms)
         })
       )
     )
@@ -709,7 +725,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
           yield* isReady(running)
           const { ms, output } = yield* running.cancel
           assert.deepInclude(output, { exit_code: null, signal: "SIGTERM", output: "ready\n", ...hinted() })
-          assert.isBelow(ms, isQuick ? 500 : 1500)
+          isSoonAfter(0, isQuick ? 500 : 1500, ms)
         })
       )
     )
@@ -767,7 +783,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
           )
           yield* isReady(running)
           const { ms } = yield* running.cancel
-          assert.isBelow(ms, 1500)
+          isSoonAfter(0, 1500, ms)
         })
       )
     )

@@ -230,7 +230,7 @@ describe.runIf(isLinux)("a directory below, under attack", () => {
         const asked = ["dir", "dir/", "dir/sub", "dir/..", at("workspace/dir"), at("workspace/dir/sub")]
         const kinds = new Set<string>()
         let opened = 0
-        for (let i = 0; i < 6000; i++) {
+        for (let i = 0; i < 3000; i++) {
           const found = yield* Effect.either(
             Effect.scoped(
               Effect.flatMap(directory.directory(asked[i % asked.length]!), ({ handle, identity }) =>
@@ -246,7 +246,7 @@ describe.runIf(isLinux)("a directory below, under attack", () => {
         }
         assert.deepStrictEqual(openFiles(), before)
         assert.isAbove(yield* stop, isNative ? 10_000 : 100)
-        assert.isAbove(opened, 500)
+        assert.isAbove(opened, 250)
         assert.isTrue(kinds.has("outside_workspace"))
         const expected = ["outside_workspace", "not_found", "changed", "not_a_directory", "io"]
         assert.deepStrictEqual(
@@ -254,6 +254,6 @@ describe.runIf(isLinux)("a directory below, under attack", () => {
           []
         )
       }).pipe(Effect.provide(NodeDirectory.layer({ containment: "descriptors" }))),
-    60_000
+    120_000
   )
 })

@@ -1,14 +1,15 @@
-/** The layers of a session on this machine. */
+/** A session on this machine: its layers, and the session itself. */
 import * as path from "node:path"
 import { SkillCatalogue } from "@scv/builtins"
 import { type Flags, limitsOf } from "@scv/config"
-import { AuditLog, type Directory, Limits, ToolRegistry, Workspace } from "@scv/core"
+import { type Approval, AuditLog, type Directory, Limits, Session, type Tool, ToolRegistry, Workspace } from "@scv/core"
 import { NodeAuditLog } from "@scv/node"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"
 import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
 import * as Configuration from "./Configuration.ts"
 import * as Machine from "./Machine.ts"
 import type { OfferedTool, ToolServices } from "./Tools.ts"
@@ -30,18 +31,18 @@ const skills = (hasAgents: Effect.Effect<boolean>) =>
   )
 
 export interface Options {
-  /** Relative to the current directory. */
+  /** The directory to work in, relative to the current one. */
   readonly workspace: string
-  /** What the caller knows the workspace by, in messages. Default: `--workspace`. */
+  /** What the caller knows the workspace by, in messages. Default: `workspace`. */
   readonly workspaceName?: string
-  /** What the command line, or whoever opens the session, sets of the configuration. */
+  /** Values of the configuration by dotted name. They go before those of every file. */
   readonly flags?: Flags
 }
 
 /** The directory to work in, given relative to the current one. */
 const workspace = ({
   workspace: directory,
-  workspaceName = "--workspace"
+  workspaceName = "workspace"
 }: Options): Layer.Layer<Workspace.Workspace, Unusable, Directory.Directories> =>
   Layer.mapError(
     Layer.unwrapEffect(Effect.map(absolute(directory), Workspace.layer)),
@@ -81,8 +82,7 @@ export type Services =
   | Configuration.Configuration
   | Machine.Machine
 
-/** All of them on a machine. Fails where the flags, the configuration or the workspace are no good. */
-export const layer = (
+const services = (
   options: Options,
   tools: ReadonlyArray<OfferedTool>
 ): Layer.Layer<Services, Unusable, Machine.Machine> => {
@@ -104,6 +104,36 @@ export const layer = (
   )
 }
 
-/** The same, with a machine of its own: for a process that has one session. */
-export const single = (options: Options, tools: ReadonlyArray<OfferedTool>): Layer.Layer<Services, Unusable> =>
+/** A tool that may need any services. */
+type AnyTool = Effect.Effect<Tool.Tool, Tool.UnusableTool, unknown>
+
+/**
+ * What a session needs, on the machine of the context; several sessions can share one. A tool may ask for any of
+ * {@link ToolServices}, and what else it asks for is asked of whoever provides this layer. Fails where the flags, the
+ * configuration, the workspace or a tool is no good.
+ */
+export const layer = <T extends AnyTool = never>(
+  options: Options,
+  tools: ReadonlyArray<T>
+): Layer.Layer<Services, Unusable, Machine.Machine | Exclude<Effect.Effect.Context<T>, ToolServices>> =>
+  // A layer hands on what it is given beside its own; the type checker cannot follow that through so many of them.
+  services(options, tools as ReadonlyArray<AnyTool> as ReadonlyArray<OfferedTool>)
+
+/** The same on this machine: for a process that has one session. */
+export const single = <T extends AnyTool = never>(
+  options: Options,
+  tools: ReadonlyArray<T>
+): Layer.Layer<Services, Unusable, Exclude<Exclude<Effect.Effect.Context<T>, ToolServices>, Machine.Machine>> =>
   Layer.provide(layer(options, tools), Machine.layer)
+
+/**
+ * A session under the configured policy, with the services of {@link layer} and the approver of the context. Closing its
+ * scope cancels its calls and waits for their release. The audit log names the surface of an app that names none
+ * `embedded`.
+ */
+export const make = (
+  options: Partial<Omit<Session.Options, "policy">> = {}
+): Effect.Effect<Session.Session, never, Services | Approval.Approver | Scope.Scope> =>
+  Effect.flatMap(Configuration.Configuration, ({ values }) =>
+    Session.make({ surface: "embedded", ...options, policy: values.tools.approval_policy })
+  )

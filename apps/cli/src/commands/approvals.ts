@@ -1,7 +1,7 @@
 import * as Command from "@effect/cli/Command"
+import { Approval } from "@scv/core"
 import * as Effect from "effect/Effect"
 import { Daemon, using } from "../DaemonClient.ts"
-import { question } from "../Question.ts"
 import { Stdio } from "../Stdio.ts"
 import * as options from "./options.ts"
 
@@ -15,7 +15,7 @@ export const approvals = Command.make("approvals", { json: options.json }, ({ js
     if (approvals.length === 0) return yield* stdio.out("nothing waits for an answer\n")
     for (const asked of approvals) {
       const until = `  until: ${asked.expires_at}\n  answer: scv approve ${asked.approval_id}, or scv deny ${asked.approval_id}\n`
-      yield* stdio.out(`${question(asked)}${until}\n`)
+      yield* stdio.out(`${Approval.question(asked)}\n${until}\n`)
     }
   }).pipe(using("approvals"))
 ).pipe(Command.withDescription("Lists the questions that wait for an answer, each with what would be done."))

@@ -1,6 +1,6 @@
 import * as Command from "@effect/cli/Command"
-import { Approval, Display, InputSchema, Session, ToolDescription, ToolError } from "@scv/core"
-import { Configuration, LocalSession, type OfferedTool } from "@scv/runtime"
+import { Approval, Display, InputSchema, type Session, ToolDescription, ToolError } from "@scv/core"
+import { LocalSession, type OfferedTool } from "@scv/runtime"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -122,8 +122,7 @@ const approver = (inputEnded: Deferred.Deferred<void>) =>
 const serve = (inputEnded: Deferred.Deferred<void>, assumeYes: boolean) =>
   Effect.gen(function* () {
     const signals = yield* Signals
-    const { values } = yield* Configuration.Configuration
-    const session = yield* Session.make({ surface: "scv session", policy: values.tools.approval_policy, assumeYes })
+    const session = yield* LocalSession.make({ surface: "scv session", assumeYes })
     const events = yield* session.events
     const writing = yield* Effect.forkScoped(Stream.runForEach(events, (event) => say({ type: "event", ...event })))
     const stopped = yield* Deferred.make<void>()

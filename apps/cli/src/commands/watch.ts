@@ -1,6 +1,6 @@
 /** `scv watch`: what happens in the daemon as it happens, and the questions that wait, which a key answers. */
 import * as Command from "@effect/cli/Command"
-import { Display } from "@scv/core"
+import { Approval, Display } from "@scv/core"
 import type { Event, PendingApproval } from "@scv/protocol"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,6 @@ import * as Stream from "effect/Stream"
 import { Daemon, using } from "../DaemonClient.ts"
 import { ExitCode, interrupted } from "../ExitCode.ts"
 import * as Keys from "../Keys.ts"
-import { question } from "../Question.ts"
 import { Stdio } from "../Stdio.ts"
 import { refuseInsideCall } from "./answer.ts"
 import * as options from "./options.ts"
@@ -73,7 +72,7 @@ const watching = (json: boolean) =>
       const hint =
         typed === undefined ? `  answer: scv approve ${oldest.approval_id}, or scv deny ${oldest.approval_id}\n` : keys
       return Effect.zipRight(
-        stdio.out(`\n${question(oldest)}${hint}`),
+        stdio.out(`\n${Approval.question(oldest)}\n${hint}`),
         typed === undefined ? Effect.void : typed.discard
       )
     })
@@ -85,7 +84,7 @@ const watching = (json: boolean) =>
         if (typed === undefined) shown = undefined
         return typed === undefined
           ? stdio.out(
-              `\n${question(asked)}  answer: scv approve ${asked.approval_id}, or scv deny ${asked.approval_id}\n`
+              `\n${Approval.question(asked)}\n  answer: scv approve ${asked.approval_id}, or scv deny ${asked.approval_id}\n`
             )
           : show
       })

@@ -4,7 +4,6 @@ import * as os from "node:os"
 import * as path from "node:path"
 import { PassThrough } from "node:stream"
 import { fileURLToPath } from "node:url"
-import { afterAll } from "@effect/vitest"
 import type { ToolResult } from "@scv/core"
 import type { OfferedTool } from "@scv/runtime"
 import * as Effect from "effect/Effect"
@@ -46,11 +45,11 @@ export interface Running {
 export type Environment = Readonly<Record<string, string>>
 
 /** No test sees the configuration of whoever runs it, or writes to their audit log; one file's tests share a home. */
-const home = fs.mkdtempSync(path.join(os.tmpdir(), "scv-test-home-"))
+export const home = fs.mkdtempSync(path.join(os.tmpdir(), "scv-test-home-"))
 
-afterAll(() => fs.rmSync(home, { recursive: true, force: true }))
+process.once("exit", () => fs.rmSync(home, { recursive: true, force: true }))
 
-const isolated: Environment = { NO_COLOR: "1", SCV_HOME: home, SCV_CONFIG: "" }
+export const isolated: Environment = { NO_COLOR: "1", SCV_HOME: home, SCV_CONFIG: "" }
 
 // For what runs in this process.
 Object.assign(process.env, isolated)

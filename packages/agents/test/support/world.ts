@@ -74,7 +74,7 @@ export const makeWorld = ({
     )
     const services = ToolRegistry.layer(agents.map(AgentTool.make)).pipe(
       Layer.provideMerge(
-        Layer.mergeAll(Workspace.layer(at("workspace")), Limits.layer(limits), Approval.unattended, AuditLog.none)
+        Layer.mergeAll(AuditLog.none, Workspace.layer(at("workspace")), Limits.layer(limits), Approval.unattended)
       ),
       Layer.provideMerge(machine)
     )

@@ -25,6 +25,9 @@ const maxWorkspaceNames = 65_536
 /** How many names a root may hold, and after how many folders no further root is looked at. */
 const maxFolders = 10_000
 
+/** After how many folders that offer nothing the next is not read: each may take a parser some milliseconds. */
+const maxUseless = 2000
+
 export interface Options {
   /** The most skills that are offered. */
   readonly maxSkills: number
@@ -89,15 +92,13 @@ const projectRoots = (machine: Machine) =>
       visible.filter((entry) => entry.kind === kind)
     )
     const children: Array<SkillRoot> = []
-    let count = 0
-    for (const { isText, kind, name } of candidates) {
+    for (const [i, { isText, kind, name }] of candidates.entries()) {
       const project = Display.inline(name)
-      if (count === maxChildren) {
-        refuse(".", undefined, `has more than ${maxChildren} folders: those from ${project} on were not looked at`)
+      if (i === maxChildren) {
+        refuse(".", undefined, `has more than ${maxChildren} folders and links: ${project} and the rest are left out`)
         break
       }
       if (!isText) {
-        count++
         refuse(name, project, "has a name that is not UTF-8")
         continue
       }
@@ -111,7 +112,6 @@ const projectRoots = (machine: Machine) =>
           continue
         }
       }
-      count++
       children.push(...agentFolders.map((folder) => rootIn(machine, "child", `${name}/${folder}`, project)))
     }
     return { roots: [...own, ...children], refused }
@@ -192,6 +192,8 @@ export const discover = (options: Options, machine: Machine): Effect.Effect<Cata
         if (offered >= options.maxSkills) {
           return refuse(`is over the maximum of ${options.maxSkills} skills (skills.max_skills)`)
         }
+        if (folders.length - offered >= maxUseless)
+          return refuse(`comes after ${maxUseless} folders that offer nothing`)
         const found = yield* Effect.either(readFolder(directory, entry.name, reader))
         if (Either.isLeft(found)) return refuse(found.left)
         const skill: Taken = { ...place, ...found.right }

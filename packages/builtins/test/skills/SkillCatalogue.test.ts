@@ -274,7 +274,21 @@ describe.each(containments)("skills, %s", (containment) => {
         [...found.byName.keys()],
         names.slice(0, 256).map((name) => `${name}:x`)
       )
-      assert.strictEqual(unread(place, found).ws, "has more than 256 folders: those from d256 on were not looked at")
+      assert.strictEqual(unread(place, found).ws, "has more than 256 folders and links: d256 and the rest are left out")
+    })
+  )
+
+  it.scopedLive("are found at a bounded cost among folders that are none", () =>
+    Effect.gen(function* () {
+      const place = yield* makePlace
+      for (let i = 0; i < 2001; i++) fs.mkdirSync(place.at(`user/a${i}`), { recursive: true })
+      place.skill("user", "b")
+      place.skill("ws/.scv/skills", "own")
+      const { catalogue } = yield* open(place, { containment })
+      const { byName, folders } = yield* catalogue
+      assert.deepStrictEqual([...byName.keys()], ["own"])
+      assert.deepInclude(folders.at(-1), { folder: "b", reason: "comes after 2000 folders that offer nothing" })
+      assert.strictEqual(folders.length, 2003)
     })
   )
 

@@ -149,6 +149,6 @@ describe.each(containments)("any tree of folders, %s", (containment) => {
         assert.notInclude(JSON.stringify(folders), canary)
         assert.notInclude(yield* prompt, canary)
       }),
-    { timeout: 120_000, fastCheck: { numRuns: 40 } }
+    { timeout: 120_000, fastCheck: { numRuns: 30 } }
   )
 })

@@ -1,10 +1,18 @@
 /** The processes of one call, found again wherever they are, and signalled only while they are who they were. */
+import { setImmediate } from "node:timers/promises"
 import type { ProcessSpawner } from "@scv/core"
 import { codeOf } from "./errno.ts"
 import { byProc, type Entry, type ProcessTable } from "./processTable.ts"
 
 /** For how long after the start descendants are known to have the numbers that follow the leader's own, in ms. */
 const trustNumbers = 2000
+
+/** How long one look goes on for processes that cannot be told yet: as many milliseconds, and as many times, at least. */
+const patience = 250
+const attempts = 50
+
+/** How many numbers given just before a look can be of processes that are not to be seen yet. */
+const unborn = 16
 
 /** A leader and all that it starts. */
 export class Family {
@@ -46,8 +54,7 @@ export class Family {
   }
 
   /** The numbers that descendants can have, where that is known: a short call's are those given since its own. */
-  #range(): readonly [from?: number, to?: number] {
-    const newest = byProc.newest()
+  #range(newest = byProc.newest()): readonly [from?: number, to?: number] {
     const isShort = performance.now() - this.#begun < trustNumbers
     return isShort && newest >= this.#pid ? [this.#pid, newest] : []
   }
@@ -60,29 +67,48 @@ export class Family {
 
   async members(): Promise<ReadonlyArray<ProcessSpawner.Member>> {
     const isProc = this.#table === byProc
-    if (isProc && this.#isReaped && byProc.newest() === this.#pid) return []
-    const entries = (await this.#table.list(...(isProc ? this.#range() : []))).filter((entry) => this.#canBeOurs(entry))
+    let newest = isProc ? byProc.newest() : Number.NaN
+    if (this.#isReaped && newest === this.#pid) return []
+    let entries = await this.#table.list(...(isProc ? this.#range(newest) : []))
     const leader = entries.find(({ pid }) => pid === this.#pid)
     const isGroupsOwn = !this.#isReaped || leader === undefined || leader.start === this.#start
     const found = new Map<number, Entry>()
-    const tagged = new Map<number, boolean>()
-    const hasTag = (pid: number): boolean => {
-      const known = tagged.get(pid) ?? this.#table.hasTag(pid, this.#tag)
-      tagged.set(pid, known)
-      return known
-    }
-    const isOurs = (entry: Entry): boolean => {
+    const isOurs = (entry: Entry): boolean | undefined => {
       if (entry.pid === this.#pid) return !this.#isReaped
       if (entry.group === this.#pid && isGroupsOwn) {
         if (!this.#isReaped || this.#known.get(entry.pid) === entry.start) return true
       }
-      if (found.has(entry.parent) || (entry.parent === this.#pid && !this.#isReaped)) return true
-      return hasTag(entry.pid)
+      if (entry.parent === this.#pid && !this.#isReaped) return true
+      return this.#table.hasTag(entry.pid, this.#tag)
     }
-    // A child is known by its parent, which may stand behind it.
-    for (let before = -1; before !== found.size; ) {
-      before = found.size
-      for (const entry of entries) if (!found.has(entry.pid) && isOurs(entry)) found.set(entry.pid, entry)
+    let seen = newest - unborn
+    const until = performance.now() + patience
+    for (let attempt = 0; ; attempt++) {
+      const unsure: Array<number> = []
+      let rest = entries.filter((entry) => {
+        if (!this.#canBeOurs(entry)) return false
+        const answer = isOurs(entry)
+        if (answer === true) found.set(entry.pid, entry)
+        else if (answer === undefined) unsure.push(entry.pid)
+        return answer !== true
+      })
+      // A child is known by its parent, which may stand behind it.
+      for (let before = -1; before !== found.size; ) {
+        before = found.size
+        for (const entry of rest) if (found.has(entry.parent)) found.set(entry.pid, entry)
+        rest = rest.filter(({ pid }) => !found.has(pid))
+      }
+      if (!isProc) break
+      // Who had a child during the look, and ended before it was looked at, is found by the child's number; twice, since
+      // a number is given before its process can be seen.
+      const now = byProc.newest()
+      const isQuiet = now === seen && unsure.every((pid) => found.has(pid))
+      if (isQuiet || (attempt >= attempts && performance.now() > until)) break
+      const given = now === seen ? [] : byProc.list(...(now > seen ? [seen + 1, now] : []))
+      entries = [...byProc.get(unsure), ...given]
+      seen = newest
+      newest = now
+      await setImmediate()
     }
     return [...found.values()]
       .filter(({ isAlive }) => isAlive)

@@ -1,6 +1,7 @@
 /** Lists the names in a directory. */
+import { isUtf8 } from "node:buffer"
 import * as fs from "node:fs"
-import { Directory, Utf8 } from "@scv/core"
+import { Directory } from "@scv/core"
 import { type Reach, type Root, walkInto } from "./walk.ts"
 
 /** How many names are asked of the system at once. */
@@ -40,8 +41,5 @@ export const list = <Held>(
   }
   return found
     .sort((a, b) => Buffer.compare(a.name, b.name))
-    .map((entry) => {
-      const name = Utf8.decode(entry.name)
-      return { name, kind: kindOf(entry), isText: Utf8.decodeStrict(entry.name) !== undefined }
-    })
+    .map((entry) => ({ name: entry.name.toString(), kind: kindOf(entry), isText: isUtf8(entry.name) }))
 }

@@ -28,15 +28,18 @@ export const readFifo = ({ readEnd }: Fifo, onOutput: (bytes: Uint8Array) => voi
   socket.once("close", () => spare.push(buffer))
   return {
     socket,
-    /** Takes what can be read without waiting: all that an ended leader wrote. */
-    takeRest: (): void => {
+    /**
+     * Takes what can be read without waiting: all that an ended leader wrote. Answers whether that was the end: nobody
+     * holds the output open any more.
+     */
+    takeRest: (): boolean => {
       // A destroyed socket's number may belong to another file by now.
-      if (socket.destroyed) return
+      if (socket.destroyed) return true
       const rest = spare.pop() ?? Buffer.allocUnsafeSlow(readSize)
       try {
         for (let taken = 0; taken < 16 * readSize; ) {
           const count = fs.readSync(readEnd, rest, 0, rest.length, null)
-          if (count === 0) return
+          if (count === 0) return true
           onOutput(rest.subarray(0, count))
           taken += count
         }
@@ -45,6 +48,7 @@ export const readFifo = ({ readEnd }: Fifo, onOutput: (bytes: Uint8Array) => voi
       } finally {
         spare.push(rest)
       }
+      return false
     }
   }
 }

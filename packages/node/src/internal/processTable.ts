@@ -18,23 +18,40 @@ export interface ProcessTable {
   readonly get: (pids: ReadonlyArray<number>) => Promise<ReadonlyArray<Entry>> | ReadonlyArray<Entry>
   /** All processes that can be seen; with bounds, at least those whose numbers lie in between. */
   readonly list: (from?: number, to?: number) => Promise<ReadonlyArray<Entry>> | ReadonlyArray<Entry>
-  /** Whether a process was started with a variable of that name; false where that cannot be seen. */
-  readonly hasTag: (pid: number, tag: string) => boolean
+  /**
+   * Whether a process was started with a variable of that name; false where that cannot be seen, undefined where it can
+   * be in a moment, since the process is being given its program.
+   */
+  readonly hasTag: (pid: number, tag: string) => boolean | undefined
   /** The command line, as the process itself has it. */
   readonly commandOf: (pid: number) => string
 }
 
+/** Files of /proc are read often, and report no size: a buffer for each would cost more than the reading. */
+let block = Buffer.allocUnsafeSlow(16_384)
+
 const readProc = (path: string): string | undefined => {
+  let fd: number | undefined
   try {
-    return fs.readFileSync(path, "latin1")
+    fd = fs.openSync(path, "r")
+    let size = 0
+    for (let count = -1; count !== 0; size += count) {
+      if (size === block.length) block = Buffer.concat([block], 2 * size)
+      count = fs.readSync(fd, block, size, block.length - size, null)
+    }
+    return block.toString("latin1", 0, size)
   } catch {
     return undefined
+  } finally {
+    if (fd !== undefined) fs.closeSync(fd)
   }
 }
 
 /** Source: proc_pid_stat(5). The second field may hold anything, so the rest is counted from its end. */
+const fieldsOf = (stat: string): ReadonlyArray<string> => stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+
 const parseStat = (pid: number, stat: string): Entry => {
-  const [state = "", parent, group, ...rest] = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+  const [state = "", parent, group, ...rest] = fieldsOf(stat)
   return {
     pid,
     parent: Number(parent),
@@ -49,25 +66,35 @@ const statOf = (pid: number): Entry | undefined => {
   return stat === undefined ? undefined : parseStat(pid, stat)
 }
 
-const isEntry = (entry: Entry | undefined): entry is Entry => entry !== undefined
+/**
+ * Whether a process whose environment reads as empty has none: it has no memory, or a place for it of no size. In the
+ * middle of execve(2) the old one is gone and the new one has no place yet.
+ */
+const hasNoEnvironment = (pid: number): boolean => {
+  const fields = fieldsOf(readProc(`/proc/${pid}/stat`) ?? "")
+  const [size, from, to] = [fields[20] ?? "0", fields[47] ?? "0", fields[48] ?? "0"]
+  return size === "0" || (to !== "0" && from === to)
+}
 
-/** How many numbers are asked for one by one, rather than by listing all processes. */
-const maxAsked = 256
+const isEntry = (entry: Entry | undefined): entry is Entry => entry !== undefined
 
 /** By Linux' /proc. All of it is synchronous: it reads memory, not a disk. */
 export const byProc = {
   get: (pids: ReadonlyArray<number>): ReadonlyArray<Entry> => pids.map(statOf).filter(isEntry),
-  list: (from?: number, to?: number): ReadonlyArray<Entry> => {
-    if (from !== undefined && to !== undefined && to - from <= maxAsked) {
-      return Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => statOf(from + index)).filter(isEntry)
-    }
-    return fs
+  list: (from = 0, to = Number.POSITIVE_INFINITY): ReadonlyArray<Entry> =>
+    fs
       .readdirSync("/proc")
-      .filter((name) => /^\d+$/.test(name))
-      .map((name) => statOf(Number(name)))
-      .filter(isEntry)
+      // A name that is no number compares with none.
+      .map(Number)
+      .filter((pid) => pid >= from && pid <= to)
+      .map(statOf)
+      .filter(isEntry),
+  hasTag: (pid: number, tag: string): boolean | undefined => {
+    const environment = readProc(`/proc/${pid}/environ`)
+    if (environment === undefined) return false
+    if (environment !== "") return `\0${environment}`.includes(`\0${tag}=`)
+    return hasNoEnvironment(pid) ? false : undefined
   },
-  hasTag: (pid: number, tag: string) => `\0${readProc(`/proc/${pid}/environ`) ?? ""}`.includes(`\0${tag}=`),
   commandOf: (pid: number) => {
     const line = readProc(`/proc/${pid}/cmdline`)?.replaceAll("\0", " ").trim()
     return line === undefined || line === ""

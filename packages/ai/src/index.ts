@@ -1,0 +1,1 @@
+export * as SessionToolkit from "./SessionToolkit.ts"
