@@ -84,7 +84,7 @@ describe("the event stream", () => {
             held.socket.on("close", () => {
               held.isClosed = true
             })
-            held.socket.write("GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
+            held.socket.write("GET /v1/events HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             held.socket.once("data", () => {
               // It reads no more.
               held.socket.pause()
