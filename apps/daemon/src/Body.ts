@@ -16,13 +16,13 @@ const unread = new Failure({ kind: "invalid_input", message: "the body ended ear
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
+/**
+ * A body that is too long is taken to its end and dropped before it is refused: a client that is still sending when the
+ * connection ends never reads the answer. One without bounds is cut off.
+ */
 const bytesOf = (request: HttpServerRequest): Effect.Effect<Buffer, Failure> =>
   Effect.async<Buffer, Failure>((resume) => {
     const source = NodeHttpServerRequest.toIncomingMessage(request)
-    if (Number(source.headers["content-length"] ?? 0) > Bounds.bodyBytes) {
-      resume(Effect.fail(tooLarge))
-      return
-    }
     let parts: Array<Buffer> = []
     let size = 0
     const onData = (chunk: Buffer) => {
@@ -31,12 +31,13 @@ const bytesOf = (request: HttpServerRequest): Effect.Effect<Buffer, Failure> =>
         parts.push(chunk)
         return
       }
-      // What still comes is taken and dropped, so that the answer is read.
       parts = []
-      resume(Effect.fail(tooLarge))
+      if (size > Bounds.droppedBytes) resume(Effect.fail(tooLarge))
     }
     source.on("data", onData)
-    source.once("end", () => resume(Effect.succeed(Buffer.concat(parts))))
+    source.once("end", () =>
+      resume(size > Bounds.bodyBytes ? Effect.fail(tooLarge) : Effect.succeed(Buffer.concat(parts)))
+    )
     source.once("close", () => resume(Effect.fail(unread)))
     source.once("error", () => resume(Effect.fail(unread)))
   })

@@ -3,6 +3,9 @@
 /** Bytes of a request's body: as much as a line of `scv session`. */
 export const bodyBytes = 4 * 1024 * 1024
 
+/** Bytes of a body that is too long which are taken, so that the refusal is read. */
+export const droppedBytes = 64 * 1024 * 1024
+
 /** Bytes of the bodies of all calls that have not ended. */
 export const heldBytes = 64 * 1024 * 1024
 
