@@ -22,7 +22,7 @@ describe("scv call write", () => {
           0
         )
       }),
-    240_000
+    600_000
   )
 
   it.scopedLive("keeps the old content whole where the system allows no file that large", () =>
