@@ -165,6 +165,6 @@ describe.runIf(process.platform === "linux")("containment by descriptors, under 
         expect(exchanges).toBeGreaterThan(isNative ? 10_000 : 1000)
         expect(openAfter).toEqual(openBefore)
       }).pipe(Effect.provide(NodeDirectory.layer({ containment: "descriptors" }))),
-    120_000
+    400_000
   )
 })
