@@ -231,12 +231,18 @@ export const make = (
         return call.fiber === undefined ? finish(call, Ending.ofInterruption(call, "cancelled")) : interrupt(call)
       }).pipe(Effect.uninterruptible)
 
-    /** Runs a part of a call under a deadline. The timer runs on through the part's release, to end its grace. */
+    const expireAt = (call: LiveCall, moment: number): Effect.Effect<void> =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.delay(expire(call), Math.max(0, moment - now)))
+
+    /**
+     * Runs a part of a call under a deadline. The timer runs on through the part's release, to end its grace. It goes by
+     * the moment at which the part begins: a forked fiber begins when the part first waits, which a spawn delays.
+     */
     const within = <A, E>(call: LiveCall, seconds: number, part: Effect.Effect<A, E>): Effect.Effect<A, E> =>
       Effect.acquireUseRelease(
-        Effect.suspend(() => {
+        Effect.flatMap(Clock.currentTimeMillis, (now) => {
           call.timeoutSeconds = seconds
-          return Effect.forkDaemon(Effect.interruptible(Effect.delay(expire(call), `${seconds} seconds`)))
+          return Effect.forkDaemon(Effect.interruptible(expireAt(call, now + seconds * 1000)))
         }),
         () => part,
         Fiber.interrupt
