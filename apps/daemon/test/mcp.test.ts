@@ -73,7 +73,7 @@ const answer = (daemon: Daemon, id: string, decision: "approve" | "deny") =>
 
 /** What the audit log of a daemon says of the calls. */
 const audited = (daemon: Daemon): string => {
-  const directory = path.join(daemon.home, "audit")
+  const directory = path.join(daemon.home, "state/audit")
   return fs
     .readdirSync(directory)
     .map((name) => fs.readFileSync(path.join(directory, name), "utf8"))
