@@ -29,14 +29,21 @@ const started = Effect.gen(function* () {
 /** Answers a question of the server's; a client without it offers none. */
 type Elicited = (message: string, signal: AbortSignal) => Promise<object>
 
-const connect = (
-  { home, workspace }: Home,
-  { args = [], elicited }: { readonly args?: ReadonlyArray<string>; readonly elicited?: Elicited } = {}
-) =>
+interface Connecting {
+  readonly args?: ReadonlyArray<string>
+  readonly elicited?: Elicited
+  /** The one version of the protocol that the client takes. */
+  readonly pin?: string
+}
+
+const connect = ({ home, workspace }: Home, { args = [], elicited, pin }: Connecting = {}) =>
   Effect.gen(function* () {
     const client = new Client(
       { name: "test", version: "1" },
-      { capabilities: elicited === undefined ? {} : { elicitation: {} } }
+      {
+        capabilities: elicited === undefined ? {} : { elicitation: {} },
+        ...(pin === undefined ? {} : { versionNegotiation: { mode: { pin } } })
+      }
     )
     if (elicited !== undefined) {
       client.setRequestHandler(
@@ -176,6 +183,20 @@ describe("scv mcp --daemon", () => {
         Effect.sync(() => withdrawn),
         (count) => count === 1
       )
+    })
+  )
+
+  it.scopedLive("asks in a round of its own where the protocol wants that", () =>
+    Effect.gen(function* () {
+      const home = yield* started
+      const actions = ["accept", "decline"]
+      const elicited = async () => ({ action: actions.shift() ?? "cancel", content: {} })
+      const { client } = yield* connect(home, { elicited, pin: "2026-07-28" })
+      assert.strictEqual((yield* bash(client, "touch one")).status, "completed")
+      assert.strictEqual((yield* bash(client, "touch two")).status, "denied")
+      assert.isTrue(fs.existsSync(path.join(home.workspace, "one")))
+      assert.isFalse(fs.existsSync(path.join(home.workspace, "two")))
+      assert.strictEqual((yield* home.run(["approvals"])).stdout, "nothing waits for an answer\n")
     })
   )
 

@@ -22,11 +22,14 @@ import type { Client, TransportError } from "./Client.ts"
 import type { Event } from "./Event.ts"
 import { Failure, refusalOf } from "./Failure.ts"
 
-export interface Options {
+export interface Place {
   /** An absolute path. */
   readonly workspace: string
   /** Default: the configured one. */
   readonly policy?: Approval.ApprovalPolicy | undefined
+}
+
+export interface Options extends Place {
   /** Answers every question with yes, so that none is asked. It does not turn `never` into yes. */
   readonly assumeYes: boolean
 }
@@ -80,10 +83,23 @@ const toolsOf = (daemon: Client, workspace: string) =>
     )
   })
 
+/** Opens a session in the daemon, by its id alone; it is closed with the scope. Fails as that request does. */
+export const hold = (
+  daemon: Client,
+  { policy, workspace }: Place
+): Effect.Effect<string, Failure | TransportError, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.map(
+      daemon.sessions.open({ payload: { workspace, ...(policy === undefined ? {} : { policy }) } }),
+      ({ session_id }) => session_id
+    ),
+    (session) => Effect.ignore(daemon.sessions.close({ path: { session } }))
+  )
+
 const isOfCall = (event: Event): event is Extract<Event, { readonly id: string }> => "id" in event
 
 /**
- * Opens a session in the daemon, which is closed with the scope. A call whose request breaks off is cancelled there, so
+ * {@link hold}, as a `Session`. A call whose request breaks off is cancelled there, so
  * that nothing of it is left where this process is killed. Fails as the request that opens it does.
  */
 export const open = (
@@ -91,11 +107,8 @@ export const open = (
   options: Options
 ): Effect.Effect<RemoteSession, Failure | TransportError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { assumeYes, policy } = options
-    const payload = { workspace: options.workspace, ...(policy === undefined ? {} : { policy }) }
-    const { session_id: session } = yield* Effect.acquireRelease(daemon.sessions.open({ payload }), ({ session_id }) =>
-      Effect.ignore(daemon.sessions.close({ path: { session: session_id } }))
-    )
+    const { assumeYes } = options
+    const session = yield* hold(daemon, options)
     const { workspace } = yield* daemon.sessions.get({ path: { session } })
     const tools = yield* toolsOf(daemon, workspace)
     const scope = yield* Effect.scope
