@@ -132,6 +132,16 @@ const freshId: Effect.Effect<string> = Effect.map(Effect.replicateEffect(Random.
   digits.map((digit) => digit.toString(16)).join("")
 )
 
+/** `call` of a session that has the rest. */
+export const calling =
+  ({ cancel, submit }: Pick<Session, "cancel" | "submit">): Session["call"] =>
+  (request) =>
+    Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(submit(request), (call) =>
+        restore(call.result).pipe(Effect.onInterrupt(() => Effect.zipRight(cancel(call.id), call.result)))
+      )
+    )
+
 /** A session in the workspace, with the tools, limits and approver of the context. Closing its scope cancels all calls. */
 export const make = (
   options: Options
@@ -417,12 +427,7 @@ export const make = (
       workspace: workspace.path,
       tools: registry.tools,
       submit,
-      call: (request) =>
-        Effect.uninterruptibleMask((restore) =>
-          Effect.flatMap(submit(request), (call) =>
-            restore(call.result).pipe(Effect.onInterrupt(() => Effect.zipRight(cancel(call.id), call.result)))
-          )
-        ),
+      call: calling({ cancel, submit }),
       cancel,
       live: Effect.sync(() => [...live.keys()]),
       approvals: Effect.sync(() => [...questions.values()].map((question) => question.request)),

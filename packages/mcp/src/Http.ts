@@ -16,6 +16,7 @@ import * as ExecutionStrategy from "effect/ExecutionStrategy"
 import * as Exit from "effect/Exit"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import * as Bridge from "./Bridge.ts"
 import * as Server from "./Server.ts"
 
@@ -31,6 +32,9 @@ export interface Options extends Server.Options {
 /** How long a client may be silent, with no stream open, before its session is closed. */
 export const idle = Duration.minutes(30)
 
+/** How long the answers of calls may take to go out once the session has ended. */
+const patience = Duration.seconds(1)
+
 /** The most clients that may have a session at once. */
 export const maxClients = 256
 
@@ -40,6 +44,8 @@ interface Client {
   readonly close: Effect.Effect<void>
   /** Exchanges that go on. */
   open: number
+  /** Those of them that wait for an answer. */
+  unanswered: number
   /** When the last one ended, by the Effect clock. */
   lastSeen: number
 }
@@ -77,10 +83,14 @@ const watched = (response: Response, ended: (isBrokenOff: boolean) => void): Res
   return new Response(body, { status: response.status, headers: response.headers })
 }
 
-/** A handler for all requests to one path. Closing the scope ends every session that it has opened. */
-export const make = (
-  options: Options
-): Effect.Effect<(request: Request) => Effect.Effect<Response>, never, Scope.Scope> =>
+/** Answers a request; `parsedBody` is its body where that has been read and parsed already. */
+export type Handler = (request: Request, parsedBody?: unknown) => Effect.Effect<Response>
+
+/**
+ * A handler for all requests to one path. Closing the scope ends every session that it has opened; a session that ends by
+ * another way ends its client's.
+ */
+export const make = (options: Options): Effect.Effect<Handler, never, Scope.Scope> =>
   Effect.gen(function* () {
     const bridge = yield* Bridge.make
     const endpoint = yield* Server.endpoint(options)
@@ -149,16 +159,31 @@ export const make = (
         )
         const close = Scope.close(own, Exit.void)
         server.onclose = () => inBackground(close)
-        const client: Client = { transport, close, open: 0, lastSeen: yield* Clock.currentTimeMillis }
+        const client: Client = { transport, close, open: 0, unanswered: 0, lastSeen: yield* Clock.currentTimeMillis }
         clients.set(id, client)
+        const answered = Effect.repeat(
+          Effect.sync(() => client.unanswered === 0),
+          { until: (isAnswered) => isAnswered, schedule: Schedule.spaced("10 millis") }
+        )
+        const events = yield* Scope.extend(session.events, own)
+        yield* Effect.forkIn(
+          Effect.zipRight(Stream.runDrain(events), Effect.timeoutOption(answered, patience)).pipe(
+            Effect.zipRight(Effect.sync(() => inBackground(close))),
+            Effect.interruptible
+          ),
+          own
+        )
         return client
       })
 
     const serveClient = (client: Client, request: Request, parsedBody: unknown) =>
       Effect.suspend(() => {
+        const asks = request.method === "POST" ? 1 : 0
         client.open++
+        client.unanswered += asks
         const release = Effect.map(Clock.currentTimeMillis, (now) => {
           client.open--
+          client.unanswered -= asks
           client.lastSeen = now
         })
         return exchange(request, (inner) => client.transport.handleRequest(inner, { parsedBody }), release)
@@ -237,11 +262,11 @@ export const make = (
     })
     yield* Effect.forkScoped(Effect.repeat(closeIdle, Schedule.spaced("1 minute")))
 
-    const answer = (request: Request): Effect.Effect<Response> =>
-      request.method === "POST"
+    const answer = (request: Request, parsedBody: unknown): Effect.Effect<Response> =>
+      request.method === "POST" && parsedBody === undefined
         ? Effect.flatMap(bodyOf(request), (body) => dispatch(request, body)).pipe(Effect.catchAll(Effect.succeed))
-        : dispatch(request, undefined)
+        : dispatch(request, parsedBody)
 
     // A server may run its handlers where nothing can be interrupted; a session could not be ended there.
-    return (request) => Effect.interruptible(answer(request))
+    return (request, parsedBody) => Effect.interruptible(answer(request, parsedBody))
   })
