@@ -3,8 +3,12 @@ import * as path from "node:path"
 import { assert, describe, it, vi } from "@effect/vitest"
 import { Client } from "@modelcontextprotocol/client"
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio"
+import { InputSchema, Tool } from "@scv/core"
+import { builtins } from "@scv/runtime"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Schema from "effect/Schema"
+import { startInProcess } from "../../daemon/test/support/inProcess.ts"
 import { command, linesOf, makeWorkspace, scv, startScv } from "./support/scv.ts"
 
 // Each starts a daemon and several commands.
@@ -36,7 +40,10 @@ interface Connecting {
   readonly pin?: string
 }
 
-const connect = ({ home, workspace }: Home, { args = [], elicited, pin }: Connecting = {}) =>
+const connect = (
+  { home, workspace }: Pick<Home, "home" | "workspace">,
+  { args = [], elicited, pin }: Connecting = {}
+) =>
   Effect.gen(function* () {
     const client = new Client(
       { name: "test", version: "1" },
@@ -236,6 +243,33 @@ describe("scv mcp --daemon", () => {
       yield* until(sleepers(second), (count) => count > 0)
       process.kill(transport.pid ?? 0, "SIGKILL")
       yield* until(sleepers(second), (count) => count === 0)
+    })
+  )
+
+  it.scopedLive("serves a tool of somebody else's, which the daemon has", () =>
+    Effect.gen(function* () {
+      const workspace = yield* makeWorkspace
+      const shout = Tool.make({
+        name: "shout",
+        description: "Says it loudly.",
+        risk: "process",
+        input: InputSchema.struct({ word: InputSchema.required(InputSchema.nonEmpty, "what to shout") }),
+        plan: Schema.Struct({ word: Schema.String }),
+        output: Schema.Struct({ shouted: Schema.String }),
+        prepare: ({ word }) => Effect.succeed({ summary: `shout ${word}`, plan: { word: word.toUpperCase() } }),
+        run: ({ word }) => Effect.succeed({ shouted: word })
+      })
+      const { home, stop } = yield* startInProcess([...builtins, shout])
+      yield* Effect.gen(function* () {
+        const { client } = yield* connect({ home, workspace }, { args: ["--yes"] })
+        const { tools } = yield* Effect.promise(() => client.listTools())
+        assert.deepInclude(tools.at(-1), { name: "shout", description: "Says it loudly." })
+        const { structuredContent } = yield* Effect.promise(() =>
+          client.callTool({ name: "shout", arguments: { word: "hi" } })
+        )
+        assert.deepInclude(structuredContent as object, { status: "completed", result: { shouted: "HI" } })
+      }).pipe(Effect.scoped)
+      assert.strictEqual(yield* stop, 0)
     })
   )
 

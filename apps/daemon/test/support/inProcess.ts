@@ -30,6 +30,7 @@ export const startInProcess = (tools: ReadonlyArray<OfferedTool>) =>
     const where = { socketPath: socketOf(home) }
     yield* eventually(() => fs.existsSync(where.socketPath))
     return {
+      home,
       socketPath: where.socketPath,
       ask: (target: string, request?: Request) => ask(where, target, request),
       /** Stops it and gives its exit code. */
