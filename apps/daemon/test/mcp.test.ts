@@ -255,6 +255,40 @@ describe("/mcp", () => {
     })
   )
 
+  it.scopedLive("a client that leaves while it is asked leaves no question, and no call", () =>
+    Effect.gen(function* () {
+      const { daemon, url, workspace } = yield* listening
+      const post = (json: object, more: Record<string, string> = {}) =>
+        daemon.ask(url.pathname + url.search, { headers: { accept, ...more }, json })
+      const asking = { ...initialize.params, capabilities: { elicitation: {} } }
+      const { headers } = yield* post({ ...initialize, params: asking })
+      const params = { name: "bash", arguments: { command: "touch made" } }
+      const call = { jsonrpc: "2.0", id: 2, method: "tools/call", params }
+      const leaving = yield* Effect.fork(post(call, { "mcp-session-id": String(headers["mcp-session-id"]) }))
+      const { call_id } = yield* question(daemon)
+      yield* Fiber.interrupt(leaving)
+      yield* until(daemon.ask("/v1/approvals"), ({ json }) => json.approvals.length === 0)
+      yield* until(
+        Effect.sync(() => audited(daemon)),
+        (log) => log.includes('"status":"cancelled"')
+      )
+      assert.include(audited(daemon), `"call_id":"${call_id}"`)
+      assert.isFalse(fs.existsSync(path.join(workspace, "made")))
+    })
+  )
+
+  it.scopedLive("a body that is too long is refused, and costs nobody else anything", () =>
+    Effect.gen(function* () {
+      const { daemon, url } = yield* listening
+      const body = JSON.stringify({ ...initialize, more: "x".repeat(5_000_000) })
+      const headers = { accept, "content-type": "application/json" }
+      const refused = yield* daemon.ask(url.pathname + url.search, { headers, body })
+      assert.strictEqual(refused.status, 413)
+      assert.lengthOf(yield* sessionsOf(daemon), 0)
+      assert.strictEqual((yield* daemon.ask(url.pathname + url.search, { headers, json: initialize })).status, 200)
+    })
+  )
+
   it.scopedLive("a session that the daemon closes ends the client's", () =>
     Effect.gen(function* () {
       const { daemon, token, url } = yield* listening
