@@ -87,6 +87,30 @@ describe("scv mcp", () => {
     })
   )
 
+  it.scopedLive("serves a client that speaks 2024-11-05 alone", () =>
+    Effect.gen(function* () {
+      const workspace = yield* withFile
+      const version = "2024-11-05"
+      const hello = { protocolVersion: version, capabilities: { roots: {} }, clientInfo: { name: "old", version: "1" } }
+      const server = yield* startScv(["mcp", "--yes"], workspace)
+      server.write(line(0, "initialize", hello))
+      yield* server.until(`"protocolVersion":"${version}"`)
+      server.write(line(undefined, "notifications/initialized") + line(1, "tools/list") + line(2, "ping"))
+      server.write(call(3, "bash", { command: "cat a" }) + call(4, "read", { path: "b" }))
+      for (const id of [1, 2, 3, 4]) yield* server.until(`"id":${id}`)
+      server.end()
+      const ended = yield* server.ended
+      assert.strictEqual(ended.code, 0)
+      const lines = linesOf(ended)
+      assert.includeMembers(answerTo(lines, 1).tools?.map(({ name }) => name) ?? [], ["read", "write", "bash"])
+      // It knows no structured content: the text tells all.
+      assert.match(answerTo(lines, 3).content[0]?.text ?? "", /^bash completed\nexit_code: 0\n/)
+      assert.strictEqual(answerTo(lines, 3).content[1]?.text, "from the file\n")
+      assert.isTrue(answerTo(lines, 4).isError)
+      assert.match(answerTo(lines, 4).content[0]?.text ?? "", /^read failed \(not_found\): b: /)
+    })
+  )
+
   it.scopedLive("takes --yes and --policy as scv call does", () =>
     Effect.gen(function* () {
       const workspace = yield* withFile
