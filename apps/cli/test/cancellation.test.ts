@@ -30,8 +30,8 @@ process.env.HOME = home
 /** What the specification gives a process between TERM and KILL. */
 const grace = Duration.seconds(2)
 
-/** What all else may take, on a machine that is busy with several of these. */
-const patience = Duration.seconds(10)
+/** What all else may take on a machine that is busy. The processes would last far longer. */
+const patience = Duration.seconds(20)
 
 /** A call that goes on, in a place of its own. */
 interface Place {
