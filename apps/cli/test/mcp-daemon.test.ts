@@ -246,6 +246,19 @@ describe("scv mcp --daemon", () => {
     })
   )
 
+  it.scopedLive("killed while it asks leaves no question", () =>
+    Effect.gen(function* () {
+      const home = yield* started
+      const elicited = () => new Promise<object>(() => {})
+      const { client, transport } = yield* connect(home, { elicited })
+      yield* Effect.fork(Effect.exit(bash(client, "touch made")))
+      yield* questionOf(home)
+      process.kill(transport.pid ?? 0, "SIGKILL")
+      yield* until(home.run(["approvals"]), ({ stdout }) => stdout === "nothing waits for an answer\n")
+      assert.isFalse(fs.existsSync(path.join(home.workspace, "made")))
+    })
+  )
+
   it.scopedLive("serves a tool of somebody else's, which the daemon has", () =>
     Effect.gen(function* () {
       const workspace = yield* makeWorkspace

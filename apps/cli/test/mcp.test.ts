@@ -5,6 +5,7 @@ import { Client } from "@modelcontextprotocol/client"
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio"
 import { InputSchema, Tool } from "@scv/core"
 import { builtins } from "@scv/runtime"
+import { Ajv2020 } from "ajv/dist/2020.js"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { command, isolated, linesOf, makeWorkspace, runInProcess, scv, startProgram, startScv } from "./support/scv.ts"
@@ -160,8 +161,15 @@ describe("scv mcp", () => {
           Effect.promise(() => client.connect(transport)),
           () => Effect.promise(() => client.close())
         )
+        const { tools } = yield* Effect.promise(() => client.listTools())
+        const ajv = new Ajv2020({ strict: true })
+        const isAnswerOf = new Map(tools.map(({ name, outputSchema }) => [name, ajv.compile(outputSchema as object)]))
+        for (const { inputSchema } of tools) ajv.compile(inputSchema)
         const bash = (command: string) =>
-          Effect.promise(() => client.callTool({ name: "bash", arguments: { command } }))
+          Effect.tap(
+            Effect.promise(() => client.callTool({ name: "bash", arguments: { command } })),
+            ({ structuredContent }) => assert.isTrue(isAnswerOf.get("bash")?.(structuredContent))
+          )
         assert.include(JSON.stringify((yield* bash("echo to both >&2; echo done")).structuredContent), "to both\\ndone")
         assert.isTrue((yield* bash("touch ran")).isError)
         assert.isFalse(fs.existsSync(path.join(workspace, "ran")))
