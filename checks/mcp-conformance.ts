@@ -1,14 +1,20 @@
 /**
- * The server scenarios of the protocol's conformance suite that apply to a server of tools, over HTTP. Needs the network
- * the first time. Of the rest: logging, completions, resources, prompts, sampling and media are not offered; forms with
- * fields are not asked for; polling needs streams that can be resumed; Host and Origin are for whoever mounts the handler.
+ * The server scenarios of the protocol's conformance suite that apply to a server of tools, over HTTP: of the handler of
+ * `@scv/mcp`, and of the daemon's `/mcp`. Needs the network the first time. Of the rest: logging, completions, resources,
+ * prompts, sampling and media are not offered; forms with fields are not asked for; a tool's schema with `$defs` is not
+ * taken; polling needs streams that can be resumed. Host and Origin are for whoever mounts the handler, as the daemon does.
  */
 import { spawn } from "node:child_process"
+import * as fs from "node:fs"
+import * as http from "node:http"
+import type { AddressInfo } from "node:net"
 import * as os from "node:os"
+import * as path from "node:path"
 import { InputSchema, Tool, ToolError } from "@scv/core"
 import type { OfferedTool } from "@scv/runtime"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { startInProcess } from "../apps/daemon/test/support/inProcess.ts"
 import { listen } from "../packages/mcp/test/support/http.ts"
 import { openSession } from "../packages/mcp/test/support/served.ts"
 
@@ -61,7 +67,7 @@ const tools = [
   tool("test_elicitation", "process", () => Effect.succeed({ text: "approved" }), message as never)
 ]
 
-const run = (url: URL, scenario: string) =>
+const run = (server: string, url: URL, scenario: string) =>
   Effect.async<boolean>((resume) => {
     const args = ["-y", suite, "server", "--url", url.href, "--scenario", scenario]
     const child = spawn("npx", args, { cwd: os.tmpdir(), stdio: ["ignore", "pipe", "pipe"] })
@@ -72,16 +78,70 @@ const run = (url: URL, scenario: string) =>
       })
     }
     child.on("close", (code) => {
-      console.log(`${code === 0 ? "ok  " : "FAIL"} ${scenario}`)
+      console.log(`${code === 0 ? "ok  " : "FAIL"} ${server}: ${scenario}`)
       if (code !== 0) console.log(output.slice(-4000))
       resume(Effect.succeed(code === 0))
     })
   })
 
+const listening = (server: http.Server) =>
+  Effect.async<number>((resume) => {
+    server.listen(0, "127.0.0.1", () => resume(Effect.succeed((server.address() as AddressInfo).port)))
+  })
+
+const closed = (server: http.Server) =>
+  Effect.sync(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+
+const freePort = Effect.acquireUseRelease(
+  Effect.sync(() => http.createServer()),
+  listening,
+  closed
+)
+
+/** The suite sends no token: this adds one, and is otherwise the daemon. */
+const withToken = (daemon: string, token: string) =>
+  Effect.gen(function* () {
+    const server = yield* Effect.acquireRelease(
+      Effect.sync(() => http.createServer()),
+      closed
+    )
+    const own = `127.0.0.1:${yield* listening(server)}`
+    server.on("request", (incoming, outgoing) => {
+      const headers: http.OutgoingHttpHeaders = { ...incoming.headers, authorization: `Bearer ${token}` }
+      for (const name of ["host", "origin"]) {
+        if (typeof headers[name] === "string") headers[name] = headers[name].replace(own, daemon)
+      }
+      const { method = "GET", url = "/" } = incoming
+      const passedOn = http.request(`http://${daemon}${url}`, { method, headers }, (answer) => {
+        outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
+        answer.pipe(outgoing)
+      })
+      passedOn.on("error", () => outgoing.destroy())
+      outgoing.on("close", () => passedOn.destroy())
+      incoming.pipe(passedOn)
+    })
+    return own
+  })
+
+const daemon = Effect.gen(function* () {
+  const address = `127.0.0.1:${yield* freePort}`
+  const { home } = yield* startInProcess(tools, ["--listen", address])
+  const token = fs.readFileSync(path.join(home, "state/token"), "utf8").trim()
+  return new URL(`http://${yield* withToken(address, token)}/mcp?workspace=${encodeURIComponent(home)}`)
+})
+
+const checkAll = (server: string, url: URL, chosen: ReadonlyArray<string>) =>
+  Effect.forEach(chosen, (scenario) => run(server, url, scenario))
+
 const check = Effect.gen(function* () {
-  const url = yield* listen(() => openSession(tools))
-  const passed = yield* Effect.forEach(scenarios, (scenario) => run(url, scenario))
-  if (passed.includes(false)) process.exitCode = 1
+  const passed = [
+    yield* checkAll("the handler", yield* listen(() => openSession(tools)), scenarios),
+    yield* checkAll("the daemon", yield* daemon, [...scenarios, "dns-rebinding-protection"])
+  ]
+  if (passed.flat().includes(false)) process.exitCode = 1
 })
 
 await Effect.runPromise(Effect.scoped(check))

@@ -1,6 +1,6 @@
 /**
  * Packs every package as it is published, judges the tarballs, and uses them in an empty project elsewhere: the examples
- * are type-checked and run there, and so is `npx scv`. What is not ours comes from the registry that npm is set to.
+ * are type-checked and run there, and so are `npx scv` and the daemon that it starts. What is not ours comes from the registry that npm is set to.
  *
  * Run: npx tsx checks/packages.ts
  */
@@ -13,6 +13,7 @@ import { type Manifest, workspaces } from "../scripts/workspaces.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 const place = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "scv-packages-")))
+const home = path.join(place, "home")
 const published = workspaces(root).filter(({ isPublished }) => isPublished)
 
 // What `npm run` says of this project is not meant for another one.
@@ -21,7 +22,7 @@ const environment = Object.fromEntries(
 )
 
 const run = (cwd: string, program: string, ...args: ReadonlyArray<string>): string => {
-  const env = { ...environment, SCV_HOME: path.join(place, "home") }
+  const env = { ...environment, SCV_HOME: home }
   const { error, status, stderr, stdout } = spawnSync(program, args, { cwd, env, encoding: "utf8", timeout: 300_000 })
   if (error !== undefined) throw error
   if (status !== 0) throw new Error(`${program} ${args.join(" ")}: exit code ${status}\n${stdout}${stderr}`)
@@ -135,6 +136,20 @@ const readCall = ["call", "read", '{"path":"package.json"}']
 const callFault = (output: string): string | undefined =>
   JSON.parse(output).status === "completed" ? undefined : `printed:\n${output}`
 
+/** Whether the daemon's bundle holds the protocol of MCP, which is loaded for the first client. */
+const initializeFault = (): string | undefined => {
+  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "check", version: "1" } }
+  const output = run(
+    project,
+    "curl",
+    ...["--silent", "--show-error", "--max-time", "60", "--unix-socket", path.join(home, "state/scvd.sock")],
+    ...["-H", "content-type: application/json", "-H", "accept: application/json, text/event-stream"],
+    ...["-d", JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params })],
+    `http://localhost/mcp?workspace=${encodeURIComponent(project)}`
+  )
+  return output.includes('"serverInfo"') ? undefined : `/mcp printed:\n${output}`
+}
+
 const caches = (): ReadonlyArray<string> =>
   fs.readdirSync(path.dirname(command)).filter((file) => file.includes(".cache."))
 
@@ -175,6 +190,14 @@ try {
     if (caches().length === 0) return "there was none"
     for (const file of caches()) fs.rmSync(path.join(path.dirname(command), file))
     return callFault(run(project, "npx", "scv", ...readCall))
+  })
+  check("npx scv starts the daemon that was packed, and makes a call in it", () => {
+    run(project, "npx", "scv", "daemon", "start")
+    try {
+      return callFault(run(project, "npx", "scv", ...readCall, "--daemon")) ?? initializeFault()
+    } finally {
+      run(project, "npx", "scv", "daemon", "stop")
+    }
   })
 } finally {
   fs.rmSync(place, { recursive: true, force: true })

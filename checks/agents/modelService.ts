@@ -10,8 +10,11 @@ import type * as Scope from "effect/Scope"
 /** What the service does with every request. */
 export type Behaviour =
   | { readonly does: "answer"; readonly text: string }
-  /** Asks for a command to be run; once its output is sent it answers with a text, or is silent where there is none. */
-  | { readonly does: "run"; readonly command: string; readonly text: string | undefined }
+  /**
+   * Asks for a command to be run, by the agent's own tool, or by the `bash` of an MCP server that Codex has; once its output
+   * is sent it answers with a text, or is silent where there is none.
+   */
+  | { readonly does: "run"; readonly command: string; readonly text: string | undefined; readonly server?: string }
   | { readonly does: "refuse" }
   | { readonly does: "stay silent" }
 
@@ -39,7 +42,9 @@ export interface ModelService {
 type Json = Readonly<Record<string, unknown>>
 
 /** What the service says: a text, or a command with the id of the request for it. */
-type Said = { readonly text: string } | { readonly command: string; readonly id: string }
+type Said =
+  | { readonly text: string }
+  | { readonly command: string; readonly id: string; readonly server: string | undefined }
 
 interface Protocol {
   readonly path: string
@@ -76,8 +81,13 @@ const responses: Protocol = {
             type: "function_call",
             id: `${id}_item`,
             call_id: said.id,
-            name: "exec_command",
-            arguments: JSON.stringify({ cmd: said.command })
+            ...(said.server === undefined
+              ? { name: "exec_command", arguments: JSON.stringify({ cmd: said.command }) }
+              : {
+                  namespace: `mcp__${said.server}`,
+                  name: "bash",
+                  arguments: JSON.stringify({ command: said.command })
+                })
           }
     const usage = {
       input_tokens: 1,
@@ -200,7 +210,7 @@ export const start: Effect.Effect<ModelService, never, Scope.Scope> = Effect.gen
     const id = "call_0"
     const said: Said | undefined =
       behaviour.does === "run" && !text.includes(`"${id}"`)
-        ? { command: behaviour.command, id }
+        ? { command: behaviour.command, id, server: behaviour.server }
         : behaviour.text === undefined
           ? undefined
           : { text: behaviour.text }

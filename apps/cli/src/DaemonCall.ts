@@ -1,6 +1,7 @@
 /** `scv call --daemon`: the call runs in the daemon, and its question can be answered there too. */
 import * as path from "node:path"
 import { Approval, Display, type ToolResult } from "@scv/core"
+import { RemoteSession } from "@scv/protocol"
 import { Unusable } from "@scv/runtime"
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
@@ -64,10 +65,7 @@ export const envelope = (given: Given) =>
       try: () => path.resolve(given.workspace),
       catch: () => new Unusable({ kind: "invalid_input", message: "the current directory does not exist any more" })
     })
-    const payload = { workspace, ...(policy === undefined ? {} : { policy }) }
-    const { session_id: session } = yield* Effect.acquireRelease(daemon.sessions.open({ payload }), ({ session_id }) =>
-      Effect.ignore(daemon.sessions.close({ path: { session: session_id } }))
-    )
+    const session = yield* RemoteSession.hold(daemon, { workspace, policy })
     const stop = yield* answering(session, given.yes)
     const made = yield* Effect.forkScoped(
       daemon.calls.make({ path: { session }, payload: { tool: given.tool, input } })

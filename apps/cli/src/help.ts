@@ -102,9 +102,10 @@ Options:
   --workspace DIR   the directory to work in; default: the current one
   --policy POLICY   what to ask about: on-risk, always or never; default: the configured one, else on-risk
   --yes             answer every question with yes; does not turn \`never\` into yes
+  --daemon          make the calls in the daemon; a question waits in its list too, and the first answer wins
 
-The client asks its user (elicitation). One that cannot is answered that the call was denied, and how to allow it.
-At the end of the input, what is still running is cancelled and cleaned up.
+The client asks its user (elicitation). One that cannot is answered that the call was denied, and how to allow it; with
+--daemon its question waits in the list alone: see scv approvals. At the end of the input, what is still running is cancelled and cleaned up.
 
 Try:
   claude mcp add scv -- scv mcp --workspace ~/project

@@ -5,6 +5,7 @@ import { Client } from "@modelcontextprotocol/client"
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio"
 import { InputSchema, Tool } from "@scv/core"
 import { builtins } from "@scv/runtime"
+import { Ajv2020 } from "ajv/dist/2020.js"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { command, isolated, linesOf, makeWorkspace, runInProcess, scv, startProgram, startScv } from "./support/scv.ts"
@@ -87,6 +88,30 @@ describe("scv mcp", () => {
     })
   )
 
+  it.scopedLive("serves a client that speaks 2024-11-05 alone", () =>
+    Effect.gen(function* () {
+      const workspace = yield* withFile
+      const version = "2024-11-05"
+      const hello = { protocolVersion: version, capabilities: { roots: {} }, clientInfo: { name: "old", version: "1" } }
+      const server = yield* startScv(["mcp", "--yes"], workspace)
+      server.write(line(0, "initialize", hello))
+      yield* server.until(`"protocolVersion":"${version}"`)
+      server.write(line(undefined, "notifications/initialized") + line(1, "tools/list") + line(2, "ping"))
+      server.write(call(3, "bash", { command: "cat a" }) + call(4, "read", { path: "b" }))
+      for (const id of [1, 2, 3, 4]) yield* server.until(`"id":${id}`)
+      server.end()
+      const ended = yield* server.ended
+      assert.strictEqual(ended.code, 0)
+      const lines = linesOf(ended)
+      assert.includeMembers(answerTo(lines, 1).tools?.map(({ name }) => name) ?? [], ["read", "write", "bash"])
+      // It knows no structured content: the text tells all.
+      assert.match(answerTo(lines, 3).content[0]?.text ?? "", /^bash completed\nexit_code: 0\n/)
+      assert.strictEqual(answerTo(lines, 3).content[1]?.text, "from the file\n")
+      assert.isTrue(answerTo(lines, 4).isError)
+      assert.match(answerTo(lines, 4).content[0]?.text ?? "", /^read failed \(not_found\): b: /)
+    })
+  )
+
   it.scopedLive("takes --yes and --policy as scv call does", () =>
     Effect.gen(function* () {
       const workspace = yield* withFile
@@ -136,8 +161,15 @@ describe("scv mcp", () => {
           Effect.promise(() => client.connect(transport)),
           () => Effect.promise(() => client.close())
         )
+        const { tools } = yield* Effect.promise(() => client.listTools())
+        const ajv = new Ajv2020({ strict: true })
+        const isAnswerOf = new Map(tools.map(({ name, outputSchema }) => [name, ajv.compile(outputSchema as object)]))
+        for (const { inputSchema } of tools) ajv.compile(inputSchema)
         const bash = (command: string) =>
-          Effect.promise(() => client.callTool({ name: "bash", arguments: { command } }))
+          Effect.tap(
+            Effect.promise(() => client.callTool({ name: "bash", arguments: { command } })),
+            ({ structuredContent }) => assert.isTrue(isAnswerOf.get("bash")?.(structuredContent))
+          )
         assert.include(JSON.stringify((yield* bash("echo to both >&2; echo done")).structuredContent), "to both\\ndone")
         assert.isTrue((yield* bash("touch ran")).isError)
         assert.isFalse(fs.existsSync(path.join(workspace, "ran")))

@@ -18,6 +18,7 @@ import * as Events from "./Events.ts"
 import type { Way } from "./Gate.ts"
 import { hold, type Locked } from "./Lock.ts"
 import * as Loopback from "./Loopback.ts"
+import * as Mcp from "./Mcp.ts"
 import * as Pages from "./Pages.ts"
 import * as Routes from "./Routes.ts"
 import * as Server from "./Server.ts"
@@ -51,12 +52,12 @@ const services = (options: Options) =>
       })
     )
   ).pipe(
-    Layer.provide(Configuration.ofUser),
+    Layer.provideMerge(Configuration.ofUser),
     Layer.provideMerge(Layer.mergeAll(Events.layer, Approvals.layer, Machine.layer))
   )
 
 const application = (options: Options) =>
-  Layer.mergeAll(Routes.layer(options.tools), Pages.layer).pipe(
+  Layer.mergeAll(Routes.layer(options.tools), Pages.layer, Mcp.layer).pipe(
     Layer.provideMerge(HttpApiBuilder.Router.Live),
     Layer.provideMerge(services(options)),
     Layer.provideMerge(NodeHttpServer.layerContext)

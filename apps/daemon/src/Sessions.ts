@@ -2,7 +2,7 @@
 import { randomInt } from "node:crypto"
 import * as path from "node:path"
 import { Approval, Display, Session, type ToolResult } from "@scv/core"
-import { type CallInfo, type CallSummary, Failure, type SessionInfo } from "@scv/protocol"
+import { type CallInfo, type CallSummary, Failure, refusalOf, type SessionInfo } from "@scv/protocol"
 import { Configuration, LocalSession, type Machine, type OfferedTool } from "@scv/runtime"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -27,6 +27,14 @@ export interface CallRequest {
   readonly bytes: number
 }
 
+/** A client that is served a `Session`. */
+export interface ServedClient {
+  /** What the audit log names the session's surface. */
+  readonly surface: string
+  /** Who its answers to questions are recorded as. */
+  readonly by: string
+}
+
 export class Sessions extends Context.Tag("scvd/Sessions")<
   Sessions,
   {
@@ -35,6 +43,8 @@ export class Sessions extends Context.Tag("scvd/Sessions")<
       workspace: string,
       policy: Approval.ApprovalPolicy | undefined
     ) => Effect.Effect<{ readonly session_id: string }, Failure>
+    /** Opens a session for a client of another protocol, for as long as the scope is open. Fails as `open` does. */
+    readonly serve: (workspace: string, client: ServedClient) => Effect.Effect<Session.Session, Failure, Scope.Scope>
     /** Oldest first. */
     readonly list: Effect.Effect<ReadonlyArray<SessionInfo>>
     readonly get: (id: string) => Effect.Effect<SessionInfo, Failure>
@@ -121,7 +131,12 @@ export const layer = (options: Options): Layer.Layer<Sessions, never, Approvals 
 
       // Opening and closing
 
-      const build = (workspace: string, policy: Approval.ApprovalPolicy | undefined, scope: Scope.CloseableScope) =>
+      const build = (
+        workspace: string,
+        policy: Approval.ApprovalPolicy | undefined,
+        surface: string,
+        scope: Scope.CloseableScope
+      ) =>
         Effect.gen(function* () {
           const id = freshId((taken) => sessions.has(taken))
           const services = yield* Layer.buildWithScope(
@@ -141,7 +156,7 @@ export const layer = (options: Options): Layer.Layer<Sessions, never, Approvals 
             session: () => session
           })
           const session: Session.Session = yield* Session.make({
-            surface: "scvd",
+            surface,
             id,
             policy: values.tools.approval_policy
           }).pipe(
@@ -183,10 +198,10 @@ export const layer = (options: Options): Layer.Layer<Sessions, never, Approvals 
               Effect.sync(() => events.publish({ event: "session_closed", session_id: id }))
             )
           )
-          return { session_id: id }
+          return opened
         })
 
-      const open = (workspace: string, policy: Approval.ApprovalPolicy | undefined) =>
+      const open = (workspace: string, policy: Approval.ApprovalPolicy | undefined, surface: string) =>
         Effect.gen(function* () {
           if (isDraining) return yield* refuse("draining", "the daemon is stopping")
           const at = yield* absolute(workspace)
@@ -196,7 +211,7 @@ export const layer = (options: Options): Layer.Layer<Sessions, never, Approvals 
           opening++
           const scope = yield* Scope.make()
           // What a session forks must be interruptible, and so must be what forks it.
-          return yield* Effect.interruptible(build(at, policy, scope)).pipe(
+          return yield* Effect.interruptible(build(at, policy, surface, scope)).pipe(
             Effect.onError(() => Scope.close(scope, Exit.void)),
             Effect.ensuring(
               Effect.sync(() => {
@@ -258,7 +273,8 @@ export const layer = (options: Options): Layer.Layer<Sessions, never, Approvals 
           }
           held += bytes
           const id = `${opened.id}-${++opened.made}`
-          opened.calls.add(id, Display.bounded(tool, 64), isoOf(yield* Clock.currentTimeMillis))
+          opened.lastUsed = yield* Clock.currentTimeMillis
+          opened.calls.add(id, Display.bounded(tool, 64), isoOf(opened.lastUsed))
           const call = yield* Effect.orDie(opened.session.submit({ id, tool, input }))
           const result = Effect.tap(call.result, (envelope) => Effect.sync(() => opened.calls.end(envelope)))
           yield* Effect.forkDaemon(
@@ -272,8 +288,38 @@ export const layer = (options: Options): Layer.Layer<Sessions, never, Approvals 
           return { id, result }
         })
 
+      const served = (opened: OpenSession, by: string): Session.Session => {
+        const { session } = opened
+        const submitServed: Session.Session["submit"] = ({ input, tool }) =>
+          submit(opened, { tool, input, bytes: Buffer.byteLength(JSON.stringify(input) ?? "") }).pipe(
+            Effect.catchAll((failure) =>
+              Effect.sync(() => {
+                const id = `${opened.id}-${++opened.made}`
+                const call = { call_id: id, tool: Display.bounded(tool, 64) }
+                return { id, result: Effect.succeed(refusalOf(call, failure)) }
+              })
+            ),
+            Effect.uninterruptible
+          )
+        return {
+          ...session,
+          submit: submitServed,
+          call: Session.calling({ cancel: session.cancel, submit: submitServed }),
+          answer: (id, { decision, reason }) =>
+            approvals.answer(id, { decision, by, ...(reason === undefined ? {} : { reason }) }).pipe(
+              Effect.mapError(() => new Session.NoSuchApproval({ id })),
+              Effect.asVoid
+            ),
+          close: closeOne(opened)
+        }
+      }
+
       return {
-        open,
+        open: (workspace, policy) => Effect.map(open(workspace, policy, "scvd"), ({ id }) => ({ session_id: id })),
+        serve: (workspace, { by, surface }) =>
+          Effect.map(Effect.acquireRelease(open(workspace, undefined, surface), closeOne), (opened) =>
+            served(opened, by)
+          ),
         list: Effect.suspend(() => Effect.forEach([...sessions.values()], infoOf)),
         get: (id) => Effect.flatMap(find(id), infoOf),
         close: (id) => Effect.flatMap(find(id), closeOne),

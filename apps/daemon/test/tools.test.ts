@@ -47,6 +47,31 @@ describe("a tool of somebody else's", () => {
       assert.isFalse(fs.existsSync(daemon.socketPath))
     })
   )
+
+  it.scopedLive("is called by an MCP client of a daemon", () =>
+    Effect.gen(function* () {
+      const workspace = yield* makeWorkspace
+      const daemon = yield* startInProcess([...builtins, shout])
+      const post = (json: object, more: Record<string, string> = {}) => {
+        const headers = { accept: "application/json, text/event-stream", ...more }
+        return daemon.ask(`/mcp?workspace=${encodeURIComponent(workspace)}`, { json, headers })
+      }
+      const opened = yield* post({
+        jsonrpc: "2.0",
+        id: 0,
+        method: "initialize",
+        params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "1" } }
+      })
+      const request = (id: number, method: string, params: object) =>
+        post({ jsonrpc: "2.0", id, method, params }, { "mcp-session-id": String(opened.headers["mcp-session-id"]) })
+      assert.include((yield* request(1, "tools/list", {})).text, '"name":"shout"')
+      const call = yield* Effect.fork(request(2, "tools/call", { name: "shout", arguments: { word: "hi" } }))
+      const { json } = yield* until(daemon.ask("/v1/approvals"), (list) => list.json.approvals.length > 0)
+      yield* daemon.ask(`/v1/approvals/${json.approvals[0].approval_id}`, { json: { decision: "approve" } })
+      assert.include((yield* Fiber.join(call)).text, '"status":"completed","result":{"shouted":"HI"')
+      assert.strictEqual(yield* daemon.stop, 0)
+    })
+  )
 })
 
 describe("a session that is closed", () => {

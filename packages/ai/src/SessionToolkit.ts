@@ -8,6 +8,7 @@ import { type Session, type Tool, ToolResult } from "@scv/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as strict from "./strict.ts"
 
 /** Any JSON, and never undefined: what a model sent as the input of a call. */
 interface AnyParameters extends Schema.Struct<Record<never, never>> {}
@@ -33,14 +34,14 @@ const parameters = (shown: Tool.Tool["inputSchema"]): AnyParameters =>
   // biome-ignore lint/suspicious/noExplicitAny: nothing narrower is both a struct and this
   Schema.Unknown.annotations({ jsonSchema: shown }) as any
 
-const of = (tool: Tool.Tool): SessionTool =>
+const of = (tool: Tool.Tool, isStrict: boolean): SessionTool =>
   AiTool.make(tool.name, {
     description: tool.description,
     success: ToolResult,
     failure: ToolResult,
     failureMode: "return"
   })
-    .setParameters(parameters(tool.inputSchema))
+    .setParameters(parameters(isStrict ? strict.shown(tool.inputSchema) : tool.inputSchema))
     .annotate(AiTool.Readonly, tool.risk === "read_only")
     .annotate(AiTool.Destructive, tool.risk !== "read_only")
     .annotate(AiTool.OpenWorld, tool.risk === "process" || tool.risk === "delegate")
@@ -57,23 +58,37 @@ export type SessionToolkit = {
   readonly handle: (name: string, input: unknown) => Effect.Effect<HandlerResult>
 } & Toolkit.WithHandler<SessionTools>
 
+export interface Options {
+  /**
+   * Shows the schemas that OpenAI's strict mode takes: every property is required, and null stands for one that is left
+   * out. Default: each tool's own schema.
+   */
+  readonly strict?: boolean
+}
+
 /**
  * A session's tools for `LanguageModel`, which takes this effect as a `toolkit` and runs it for every request, so that
  * a tool is offered as soon as it is available. A call's result is its envelope, and `isFailure` unless it completed.
  * Interrupting a request cancels its calls and waits for their release.
  */
-export const make = (session: Session.Session): Effect.Effect<SessionToolkit> =>
+export const make = (
+  session: Session.Session,
+  { strict: isStrict = false }: Options = {}
+): Effect.Effect<SessionToolkit> =>
   Effect.gen(function* () {
     const available = yield* Effect.filter(session.tools, (tool) => Effect.map(tool.unavailable, Option.isNone))
-    const handle = (name: string, input: unknown): Effect.Effect<HandlerResult> =>
+    const handle = (name: string, sent: unknown): Effect.Effect<HandlerResult> => {
+      const tool = isStrict ? session.tools.find((one) => one.name === name) : undefined
+      const input = tool === undefined ? sent : strict.taken(tool.inputSchema, sent)
       // The session picks the id, so it cannot be in use.
-      Effect.map(Effect.orDie(session.call({ tool: name, input })), (result) => ({
+      return Effect.map(Effect.orDie(session.call({ tool: name, input })), (result) => ({
         isFailure: result.status !== "completed",
         result,
         encodedResult: result
       }))
+    }
     return {
-      tools: Object.fromEntries(available.map((tool) => [tool.name, of(tool)])),
+      tools: Object.fromEntries(available.map((tool) => [tool.name, of(tool, isStrict)])),
       // The library's own type depends on the name, and here all names have the same.
       handle: handle as SessionToolkit["handle"]
     }

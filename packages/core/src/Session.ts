@@ -144,6 +144,16 @@ const freshId: Effect.Effect<string> = Effect.map(Effect.replicateEffect(Random.
   digits.map((digit) => digit.toString(16)).join("")
 )
 
+/** `call`, made of the rest: for a session that wraps another one, or is elsewhere. */
+export const calling =
+  ({ cancel, submit }: Pick<Session, "cancel" | "submit">): Session["call"] =>
+  (request) =>
+    Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(submit(request), (call) =>
+        restore(call.result).pipe(Effect.onInterrupt(() => Effect.zipRight(cancel(call.id), call.result)))
+      )
+    )
+
 /** A session in the workspace, with the tools, limits and approver of the context. Closing its scope cancels all calls. */
 export const make = (
   options: Options

@@ -47,6 +47,7 @@ export const call = (
           return Effect.ignore(session.answer(question.approval_id, reply))
         })
 
+      let asking: Fiber.RuntimeFiber<unknown> | undefined
       const watch = (id: string) =>
         Stream.runForEach(
           Stream.filter(events, (event) => event.id === id),
@@ -55,8 +56,10 @@ export const call = (
               yield* tell(event.event === "progress" ? event.text : (phase[event.event] ?? ""))
               // Beside the events, so that one more is seen while a person thinks.
               if (event.event === "approval_requested") {
-                yield* Effect.forkScoped(answer({ ...event, call_id: event.id }))
+                asking = yield* Effect.forkScoped(answer({ ...event, call_id: event.id }))
               }
+              // Somebody else may have been first: the client need not ask any more.
+              if (event.event === "approval_resolved" && asking !== undefined) yield* Fiber.interruptFork(asking)
             })
         )
 

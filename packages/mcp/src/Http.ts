@@ -3,8 +3,10 @@ import {
   createMcpHandler,
   DEFAULT_MAX_REQUEST_BODY_SIZE,
   isInitializeRequest,
+  isJSONRPCRequest,
   isJsonContentType,
   isLegacyRequest,
+  type RequestId,
   readRequestBody,
   WebStandardStreamableHTTPServerTransport
 } from "@modelcontextprotocol/server"
@@ -16,7 +18,9 @@ import * as ExecutionStrategy from "effect/ExecutionStrategy"
 import * as Exit from "effect/Exit"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import * as Bridge from "./Bridge.ts"
+import { idInUse } from "./LineTransport.ts"
 import * as Server from "./Server.ts"
 
 export interface Options extends Server.Options {
@@ -31,6 +35,9 @@ export interface Options extends Server.Options {
 /** How long a client may be silent, with no stream open, before its session is closed. */
 export const idle = Duration.minutes(30)
 
+/** How long the answers of calls may take to go out once the session has ended. */
+const patience = Duration.seconds(1)
+
 /** The most clients that may have a session at once. */
 export const maxClients = 256
 
@@ -40,15 +47,23 @@ interface Client {
   readonly close: Effect.Effect<void>
   /** Exchanges that go on. */
   open: number
+  /** Those of them that wait for an answer. */
+  unanswered: number
+  /** The ids of the requests in them. */
+  readonly ids: Set<RequestId>
   /** When the last one ended, by the Effect clock. */
   lastSeen: number
 }
 
 /** Codes of JSON-RPC 2.0, section 5.1, and of its range for servers. */
-const codes = { parse: -32700, server: -32000, noSession: -32001 }
+const codes = { parse: -32700, invalidRequest: -32600, server: -32000, noSession: -32001 }
 
 const refusal = (status: number, code: number, message: string): Response =>
   Response.json({ jsonrpc: "2.0", error: { code, message: Display.bounded(message, 2000) }, id: null }, { status })
+
+/** The ids of the requests in a body, which may be a batch. */
+const requestIdsOf = (body: unknown): ReadonlyArray<RequestId> =>
+  (Array.isArray(body) ? body : [body]).filter(isJSONRPCRequest).map(({ id }) => id)
 
 /** A response that tells when it has been read to its end, or when nobody reads it any more. */
 const watched = (response: Response, ended: (isBrokenOff: boolean) => void): Response => {
@@ -77,15 +92,20 @@ const watched = (response: Response, ended: (isBrokenOff: boolean) => void): Res
   return new Response(body, { status: response.status, headers: response.headers })
 }
 
-/** A handler for all requests to one path. Closing the scope ends every session that it has opened. */
-export const make = (
-  options: Options
-): Effect.Effect<(request: Request) => Effect.Effect<Response>, never, Scope.Scope> =>
+/** Answers a request; `parsedBody` is its body where that has been read and parsed already. */
+export type Handler = (request: Request, parsedBody?: unknown) => Effect.Effect<Response>
+
+/**
+ * A handler for all requests to one path. Closing the scope ends every session that it has opened; a session that ends by
+ * another way ends its client's.
+ */
+export const make = (options: Options): Effect.Effect<Handler, never, Scope.Scope> =>
   Effect.gen(function* () {
     const bridge = yield* Bridge.make
     const endpoint = yield* Server.endpoint(options)
     const scope = yield* Effect.scope
     const clients = new Map<string, Client>()
+    let opening = 0
 
     // In the scope, which so waits for a release that has begun.
     const inBackground = (effect: Effect.Effect<void>): void => {
@@ -149,16 +169,46 @@ export const make = (
         )
         const close = Scope.close(own, Exit.void)
         server.onclose = () => inBackground(close)
-        const client: Client = { transport, close, open: 0, lastSeen: yield* Clock.currentTimeMillis }
+        const client: Client = {
+          transport,
+          close,
+          open: 0,
+          unanswered: 0,
+          ids: new Set(),
+          lastSeen: yield* Clock.currentTimeMillis
+        }
         clients.set(id, client)
+        const answered = Effect.repeat(
+          Effect.sync(() => client.unanswered === 0),
+          { until: (isAnswered) => isAnswered, schedule: Schedule.spaced("10 millis") }
+        )
+        const events = yield* Scope.extend(session.events, own)
+        yield* Effect.forkIn(
+          Effect.zipRight(Stream.runDrain(events), Effect.timeoutOption(answered, patience)).pipe(
+            Effect.zipRight(Effect.sync(() => inBackground(close))),
+            Effect.interruptible
+          ),
+          own
+        )
         return client
       })
 
     const serveClient = (client: Client, request: Request, parsedBody: unknown) =>
       Effect.suspend(() => {
+        const asks = request.method === "POST" ? 1 : 0
+        const ids = requestIdsOf(parsedBody)
+        const known = new Set(client.ids)
+        for (const id of ids) {
+          if (known.has(id)) return Effect.succeed(refusal(400, codes.invalidRequest, idInUse(id)))
+          known.add(id)
+        }
+        for (const id of ids) client.ids.add(id)
         client.open++
+        client.unanswered += asks
         const release = Effect.map(Clock.currentTimeMillis, (now) => {
           client.open--
+          client.unanswered -= asks
+          for (const id of ids) client.ids.delete(id)
           client.lastSeen = now
         })
         return exchange(request, (inner) => client.transport.handleRequest(inner, { parsedBody }), release)
@@ -177,12 +227,18 @@ export const make = (
         const expected = "expected a session in the header Mcp-Session-Id; send initialize to open one"
         return Effect.succeed(refusal(400, codes.server, expected))
       }
-      if (clients.size >= maxClients) {
+      if (clients.size + opening >= maxClients) {
         return Effect.succeed(refusal(503, codes.server, `more than ${maxClients} clients have a session`))
       }
+      opening++
+      let isOpening = true
+      const settled = Effect.sync(() => {
+        if (isOpening) opening--
+        isOpening = false
+      })
       return opened(request, (session, own) =>
-        Effect.flatMap(connect(session, own), (client) => serveClient(client, request, body))
-      )
+        Effect.flatMap(Effect.ensuring(connect(session, own), settled), (client) => serveClient(client, request, body))
+      ).pipe(Effect.ensuring(settled))
     }
 
     /** Since 2026-07-28: each request stands alone. */
@@ -237,11 +293,11 @@ export const make = (
     })
     yield* Effect.forkScoped(Effect.repeat(closeIdle, Schedule.spaced("1 minute")))
 
-    const answer = (request: Request): Effect.Effect<Response> =>
-      request.method === "POST"
+    const answer = (request: Request, parsedBody: unknown): Effect.Effect<Response> =>
+      request.method === "POST" && parsedBody === undefined
         ? Effect.flatMap(bodyOf(request), (body) => dispatch(request, body)).pipe(Effect.catchAll(Effect.succeed))
-        : dispatch(request, undefined)
+        : dispatch(request, parsedBody)
 
     // A server may run its handlers where nothing can be interrupted; a session could not be ended there.
-    return (request) => Effect.interruptible(answer(request))
+    return (request, parsedBody) => Effect.interruptible(answer(request, parsedBody))
   })

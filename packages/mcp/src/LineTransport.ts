@@ -9,6 +9,7 @@ import {
   type RequestId,
   type Transport
 } from "@modelcontextprotocol/server"
+import { Display } from "@scv/core"
 
 const parse = (line: string): unknown => {
   try {
@@ -32,6 +33,16 @@ const requestIdOf = (value: unknown): RequestId | undefined => {
 }
 
 const expected = "expected one JSON-RPC 2.0 message a line"
+
+const refusal = (id: RequestId, message: string): JSONRPCMessage => ({
+  jsonrpc: "2.0",
+  id,
+  error: { code: ProtocolErrorCode.InvalidRequest, message: `Invalid Request: ${message}` }
+})
+
+/** Why a request is refused whose id is that of another one. */
+export const idInUse = (id: RequestId): string =>
+  `the id ${Display.bounded(JSON.stringify(id), 60)} is that of a request that has not been answered yet`
 
 export class LineTransport implements Transport {
   onmessage?: Transport["onmessage"]
@@ -60,6 +71,12 @@ export class LineTransport implements Transport {
       return
     }
     if (isJSONRPCRequest(value)) {
+      // Two could be told apart no more: neither could be cancelled alone, and the answer of one would be taken for both.
+      if (this.#unanswered.has(value.id)) {
+        this.#onFault(idInUse(value.id))
+        this.#put(refusal(value.id, idInUse(value.id))).catch(() => {})
+        return
+      }
       // It is answered when the connection ends.
       if (value.method !== "subscriptions/listen") this.#unanswered.add(value.id)
     } else if (isJSONRPCNotification(value) && value.method === "notifications/cancelled") {
@@ -69,8 +86,7 @@ export class LineTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    if (this.#isClosed) return
-    await this.#write(`${JSON.stringify(message)}\n`)
+    await this.#put(message)
     if ((isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) && message.id !== undefined) {
       this.#settle(message.id)
     }
@@ -89,13 +105,15 @@ export class LineTransport implements Transport {
     this.onclose?.()
   }
 
+  async #put(message: JSONRPCMessage): Promise<void> {
+    if (!this.#isClosed) await this.#write(`${JSON.stringify(message)}\n`)
+  }
+
   #refuse(value: unknown): void {
     const fault = value === undefined ? "no JSON" : "something else"
     this.#onFault(`${expected}, got ${fault}`)
     const id = requestIdOf(value)
-    if (id === undefined) return
-    const error = { code: ProtocolErrorCode.InvalidRequest, message: `Invalid Request: ${expected}` }
-    this.send({ jsonrpc: "2.0", id, error }).catch(() => {})
+    if (id !== undefined) this.#put(refusal(id, expected)).catch(() => {})
   }
 
   #settle(id: RequestId): void {

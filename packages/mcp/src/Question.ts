@@ -23,6 +23,8 @@ export const decisionOf = (answer: unknown): Approval.Decision => {
 
 /** The question of an earlier round, as it passes through the client and back: signed. */
 export const Asked = Schema.Struct({
+  /** No other question has it. */
+  nonce: Schema.String,
   call_id: Schema.String,
   tool: Schema.String,
   workspace: Schema.String,
@@ -33,6 +35,7 @@ export const Asked = Schema.Struct({
 export type Asked = typeof Asked.Type
 
 export const askedOf = ({ call_id, digest, risk, tool, workspace }: Approval.ApprovalRequest): Asked => ({
+  nonce: crypto.randomUUID(),
   call_id,
   tool,
   workspace,
@@ -51,6 +54,9 @@ export const approvalOf = (asked: Asked, request: Approval.ApprovalRequest): App
     ? { decision: "approve", by: "client" }
     : deny("what the call would do has changed since it was approved; call again to be asked again")
 }
+
+/** Why an answer is refused that came before. */
+export const usedAlready = "the answer to this question was used already; call again to be asked again"
 
 /** The envelope of a call whose question was answered with no in a later round: it is not made again. */
 export const refusalOf = ({ call_id, tool }: Asked, reason: string | undefined): ToolResult => ({

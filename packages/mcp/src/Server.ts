@@ -13,6 +13,7 @@ import {
   type ServerContext
 } from "@modelcontextprotocol/server"
 import { type Approval, Display, type Session } from "@scv/core"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -39,17 +40,33 @@ export interface Options {
 export interface Endpoint {
   readonly options: Options
   readonly codec: RequestStateCodec<Question.Asked>
+  /** Takes the answer to a question of an earlier round: false where there was one already. */
+  readonly take: (asked: Question.Asked) => Effect.Effect<boolean>
 }
 
 /** An endpoint with a key of its own, so that no other process takes what this one signed. */
 export const endpoint = (options: Options): Effect.Effect<Endpoint> =>
-  Effect.sync(() => ({
-    options,
-    codec: createRequestStateCodec<Question.Asked>({
-      key: crypto.getRandomValues(new Uint8Array(32)),
-      ttlSeconds: options.questionSeconds
-    })
-  }))
+  Effect.sync(() => {
+    // By nonce, with when each may be forgotten, oldest first: the codec takes no question that is that old.
+    const taken = new Map<string, number>()
+    return {
+      options,
+      codec: createRequestStateCodec<Question.Asked>({
+        key: crypto.getRandomValues(new Uint8Array(32)),
+        ttlSeconds: options.questionSeconds
+      }),
+      take: ({ nonce }) =>
+        Effect.map(Clock.currentTimeMillis, (now) => {
+          for (const [old, expires] of taken) {
+            if (expires > now) break
+            taken.delete(old)
+          }
+          if (taken.has(nonce)) return false
+          taken.set(nonce, now + (options.questionSeconds + 1) * 1000)
+          return true
+        })
+    }
+  })
 
 /** What the server knows of the connection that it serves. */
 export interface Connection {
@@ -113,7 +130,7 @@ class ToolServer extends Server {
 /** A server for one connection. */
 export const make = (
   session: Session.Session,
-  { codec, options }: Endpoint,
+  { codec, options, take }: Endpoint,
   { clientGone, era }: Connection
 ): Effect.Effect<Server> =>
   Effect.gen(function* () {
@@ -190,6 +207,7 @@ export const make = (
         const answer = context.mcpReq.inputResponses?.[question]
         const isAnswered = asked !== undefined && answer !== undefined
         if (isAnswered) {
+          if (!(yield* take(asked))) return CallAnswer.of(Question.refusalOf(asked, Question.usedAlready))
           const { decision, reason } = Question.decisionOf(answer)
           if (decision === "deny") return CallAnswer.of(Question.refusalOf(asked, reason))
         }

@@ -187,10 +187,11 @@ describe("a question at the newest version", () => {
         params("shout", { word: "hi" }, { requestState, inputResponses: accepted })
       )
       assert.strictEqual(second.result.structuredContent.status, "completed")
+      const again = yield* request(served, "3", params("shout", { word: "hi" }))
       const other = yield* request(
         served,
-        "3",
-        params("shout", { word: "other" }, { requestState, inputResponses: accepted })
+        "4",
+        params("shout", { word: "other" }, { requestState: again.result.requestState, inputResponses: accepted })
       )
       assert.match(other.result.structuredContent.error?.message ?? "", /has changed since it was approved/)
     })

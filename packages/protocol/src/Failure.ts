@@ -1,5 +1,6 @@
 /** What the daemon answers where there is no envelope: one JSON shape, `{"error":{"kind","message"}}`. */
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import { Display, type ErrorKind, statusOf, type ToolResult } from "@scv/core"
 import * as Schema from "effect/Schema"
 
 const statusByKind = {
@@ -43,6 +44,23 @@ export class Failure extends Schema.TaggedError<Failure>()("Failure", {
 
 /** The body of a refusal. */
 export const bodyOf = ({ kind, message }: Failure) => ({ error: { kind, message } })
+
+const errorKinds: Partial<Record<FailureKind, ErrorKind>> = {
+  limit: "limit",
+  too_large: "too_large",
+  // The session has ended, or is about to.
+  not_found: "cancelled",
+  draining: "cancelled"
+}
+
+/** What a session answers a call with that the daemon did not take. */
+export const refusalOf = (
+  call: Pick<ToolResult, "call_id" | "tool">,
+  failure: { readonly kind: string; readonly message: string }
+): ToolResult => {
+  const kind = errorKinds[failure.kind as FailureKind] ?? "unavailable"
+  return { ...call, status: statusOf(kind), error: { kind, message: Display.bounded(failure.message, 2000) } }
+}
 
 /** A failure of one kind as it is on the wire. */
 export const failure = <const Kind extends FailureKind>(kind: Kind) =>

@@ -1,5 +1,6 @@
 export { Api, CallInfo, CallState, CallSummary, Health, openApi, PendingApproval, SessionInfo } from "./Api.ts"
 export * as Client from "./Client.ts"
 export { EndReason, Event, Happening } from "./Event.ts"
-export { bodyOf, Failure, FailureKind, httpStatus } from "./Failure.ts"
+export { bodyOf, Failure, FailureKind, httpStatus, refusalOf } from "./Failure.ts"
 export * as Place from "./Place.ts"
+export * as RemoteSession from "./RemoteSession.ts"

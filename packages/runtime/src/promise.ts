@@ -10,7 +10,7 @@ import * as Runtime from "effect/Runtime"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as LocalSession from "./LocalSession.ts"
-import { builtins } from "./Tools.ts"
+import { builtins, type OfferedTool } from "./Tools.ts"
 import type { Unusable } from "./Unusable.ts"
 
 /** A question: a call that could do harm, and the exact plan that runs if the answer is yes. */
@@ -35,6 +35,8 @@ export interface OpenOptions {
   readonly approve?: (question: Question, options: { readonly signal: AbortSignal }) => Answer | Promise<Answer>
   /** When to ask: `on-risk`, `always`, or `never`, which denies. Default: as it is configured. */
   readonly policy?: Approval.ApprovalPolicy
+  /** Tools of your own, made with `Tool.make` of `@scv/core`, beside those that come with SCV. */
+  readonly tools?: ReadonlyArray<OfferedTool>
 }
 
 export interface CallOptions {
@@ -53,7 +55,7 @@ export interface PromiseSession {
   readonly close: () => Promise<void>
 }
 
-/** A workspace (`invalid_input`) or a configuration (`config`) that cannot be used. */
+/** A workspace (`invalid_input`), or a configuration or a tool (`config`), that cannot be used. */
 export class OpenError extends Error {
   override readonly name = "OpenError"
   readonly kind: "invalid_input" | "config"
@@ -67,12 +69,15 @@ export class OpenError extends Error {
 const isPolicy = Schema.is(Approval.ApprovalPolicy)
 
 /** What a caller without a type checker may have got wrong; the rest is judged where it is used. */
-const faultOf = ({ approve, policy, workspace }: OpenOptions): string | undefined => {
+const faultOf = ({ approve, policy, tools, workspace }: OpenOptions): string | undefined => {
   if (typeof workspace !== "string") return `workspace: expected a directory, got ${typeof workspace}`
   if (approve !== undefined && typeof approve !== "function")
     return `approve: expected a function, got ${typeof approve}`
   if (policy !== undefined && !isPolicy(policy)) {
     return `policy: expected ${Approval.ApprovalPolicy.literals.join(", ")}, got ${Display.bounded(String(policy), 60)}`
+  }
+  if (tools !== undefined && !(Array.isArray(tools) && tools.every(Effect.isEffect))) {
+    return "tools: expected a list of what Tool.make gives"
   }
   return undefined
 }
@@ -130,27 +135,30 @@ const failureOf = (cause: Cause.Cause<Unusable>): unknown =>
     onSome: ({ kind, message }) => new OpenError(kind, message)
   })
 
-/** Opens a session with the tools that come with SCV, on this machine, as it is configured. Rejects with {@link OpenError}. */
+/** Opens a session on this machine, as it is configured. Rejects with {@link OpenError}. */
 export const open = async (options: OpenOptions): Promise<PromiseSession> => {
   const fault = faultOf(options)
   if (fault !== undefined) throw new OpenError("invalid_input", fault)
-  const { approve, policy, workspace } = options
+  const { approve, policy, tools = [], workspace } = options
   const scope = Effect.runSync(Scope.make())
-  const services = LocalSession.single({ workspace, flags: { "tools.approval_policy": policy } }, builtins)
+  const services = LocalSession.single({ workspace, flags: { "tools.approval_policy": policy } }, [
+    ...builtins,
+    ...tools
+  ])
   const opened = await Effect.gen(function* () {
     const runtime = yield* Layer.toRuntime(Layer.mergeAll(services, approver(approve), logger))
     const session = yield* Effect.provide(LocalSession.make({ surface: "script" }), runtime)
-    return { runtime, session, tools: yield* Effect.forEach(session.tools, Description.describe) }
+    return { runtime, session, described: yield* Effect.forEach(session.tools, Description.describe) }
   }).pipe(Scope.extend(scope), Effect.runPromiseExit)
   if (Exit.isFailure(opened)) {
     await Effect.runPromise(Scope.close(scope, opened))
     throw failureOf(opened.cause)
   }
-  const { runtime, session, tools } = opened.value
+  const { described, runtime, session } = opened.value
   let closing: Promise<void> | undefined
   return {
     workspace: session.workspace,
-    tools,
+    tools: described,
     call: (tool, input, { signal } = {}) => Runtime.runPromise(runtime)(call(session, tool, input, signal)),
     close: () => (closing ??= Effect.runPromise(Scope.close(scope, Exit.void)))
   }

@@ -3,7 +3,10 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
+import { InputSchema, Tool } from "@scv/core"
 import { OpenError, type OpenOptions, open, type PromiseSession, type Question } from "@scv/runtime/promise"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import { afterEach, beforeEach, expect, it } from "vitest"
 
 let directory: string
@@ -59,6 +62,49 @@ it("asks `approve` with the plan, and says no where there is none", async () => 
   expect(questions[0]).toMatchObject({ tool: "bash", risk: "process", workspace: directory })
   const silent = await openHere()
   expect(await silent.call("bash", run)).toMatchObject({ status: "denied" })
+})
+
+it("calls a tool of somebody else's, asks about it, and releases it on abort", async () => {
+  let isReleased = false
+  const controller = new AbortController()
+  const shout = Tool.make({
+    name: "shout",
+    description: "Says it loudly, or for ever.",
+    risk: "process",
+    input: InputSchema.struct({ word: InputSchema.required(InputSchema.nonEmpty, "what to shout") }),
+    plan: Schema.Struct({ word: Schema.String }),
+    output: Schema.Struct({ shouted: Schema.String }),
+    prepare: ({ word }) => Effect.succeed({ summary: `shout ${word}`, plan: { word: word.toUpperCase() } }),
+    run: ({ word }) => {
+      if (word !== "ALWAYS") return Effect.succeed({ shouted: word })
+      return Effect.onInterrupt(
+        Effect.zipRight(
+          Effect.sync(() => controller.abort()),
+          Effect.never
+        ),
+        () => Effect.sync(() => (isReleased = true))
+      )
+    }
+  })
+  const plans: Array<unknown> = []
+  const scv = await openHere({
+    tools: [shout],
+    approve: ({ plan }) => {
+      plans.push(plan)
+      return true
+    }
+  })
+  expect(scv.tools.at(-1)).toMatchObject({ name: "shout", risk: "process", available: true })
+  expect(await scv.call("shout", { word: "hi" })).toMatchObject({ status: "completed", result: { shouted: "HI" } })
+  expect(await scv.call("shout", { wrod: "hi" })).toMatchObject({ status: "invalid" })
+  const { signal } = controller
+  expect(await scv.call("shout", { word: "always" }, { signal })).toMatchObject({ status: "cancelled" })
+  expect(isReleased).toBe(true)
+  expect(plans).toEqual([{ word: "HI" }, { word: "ALWAYS" }])
+  await expect(openHere({ tools: [shout, shout] })).rejects.toMatchObject({
+    kind: "config",
+    message: expect.stringContaining('there is already a tool named "shout"')
+  })
 })
 
 it.each([
@@ -120,6 +166,7 @@ it.each<[string, Record<string, unknown>, OpenError["kind"], RegExp]>([
   ["a workspace that is not there", { workspace: "/nonexistent" }, "invalid_input", /^workspace: \/nonexistent/],
   ["no workspace", { workspace: undefined }, "invalid_input", /^workspace: expected a directory/],
   ["a policy that there is not", { policy: "sometimes" }, "invalid_input", /^policy: expected on-risk.*got sometimes/],
+  ["tools that are none", { tools: ["read"] }, "invalid_input", /^tools: expected a list of what Tool.make gives/],
   ["an `approve` that is no function", { approve: true }, "invalid_input", /^approve: expected a function/]
 ])("refuses %s", async (_, options, kind, message) => {
   const refused = await open({ workspace: directory, ...options } as OpenOptions).catch((error: unknown) => error)

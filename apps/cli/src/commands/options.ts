@@ -34,7 +34,7 @@ export const policy = Options.text("policy").pipe(
 const noPolicy = (given: string) => invalid("policy", `one of ${Approval.ApprovalPolicy.literals.join(", ")}`, given)
 
 export const daemon = Options.boolean("daemon").pipe(
-  Options.withDescription("make the call in the daemon, where its question can be answered too")
+  Options.withDescription("make the calls in the daemon, where their questions can be answered too")
 )
 
 export const json = Options.boolean("json").pipe(Options.withDescription("print JSON"))

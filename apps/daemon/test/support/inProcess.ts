@@ -6,8 +6,8 @@ import * as Fiber from "effect/Fiber"
 import { run } from "../../src/Scvd.ts"
 import { ask, eventually, makeWorkspace, type Request, socketOf } from "./daemon.ts"
 
-/** A daemon in this process, with the given tools, until it is stopped or the scope closes. */
-export const startInProcess = (tools: ReadonlyArray<OfferedTool>) =>
+/** A daemon in this process, with the given tools and arguments, until it is stopped or the scope closes. */
+export const startInProcess = (tools: ReadonlyArray<OfferedTool>, args: ReadonlyArray<string> = []) =>
   Effect.gen(function* () {
     const home = yield* makeWorkspace
     const stop = yield* Deferred.make<void>()
@@ -24,12 +24,15 @@ export const startInProcess = (tools: ReadonlyArray<OfferedTool>) =>
         })
     ).pipe(
       Effect.zipRight(
-        Effect.forkScoped(run(["node", "scvd"], tools, { requested: Deferred.await(stop), hurried: Effect.never }))
+        Effect.forkScoped(
+          run(["node", "scvd", ...args], tools, { requested: Deferred.await(stop), hurried: Effect.never })
+        )
       )
     )
     const where = { socketPath: socketOf(home) }
     yield* eventually(() => fs.existsSync(where.socketPath))
     return {
+      home,
       socketPath: where.socketPath,
       ask: (target: string, request?: Request) => ask(where, target, request),
       /** Stops it and gives its exit code. */

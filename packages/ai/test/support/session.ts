@@ -10,11 +10,16 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import { saying } from "./model.ts"
 
-interface Opened {
-  readonly directory: string
-  readonly session: Session.Session
+interface Offered {
   readonly toolkit: Effect.Effect<SessionToolkit.SessionToolkit>
 }
+
+interface Opened extends Offered {
+  readonly directory: string
+  readonly session: Session.Session
+}
+
+export const offering = (session: Session.Session): Offered => ({ toolkit: SessionToolkit.make(session) })
 
 /** A session on this machine in a directory of its own, and its toolkit. */
 export const openSession = (tools: ReadonlyArray<OfferedTool>) =>
@@ -26,14 +31,14 @@ export const openSession = (tools: ReadonlyArray<OfferedTool>) =>
     process.env.SCV_HOME = `${directory}/.scv`
     const services = Layer.merge(LocalSession.single({ workspace: directory }, tools), Approval.unattended)
     const session = yield* Effect.provide(LocalSession.make({ assumeYes: true }), yield* Layer.build(services))
-    const opened: Opened = { directory, session, toolkit: SessionToolkit.make(session) }
+    const opened: Opened = { directory, session, ...offering(session) }
     return opened
   })
 
 /** One request to a model that makes the given calls. */
-export const generate = ({ toolkit }: Opened, calls: ReadonlyArray<Response.ToolCallPartEncoded>) =>
+export const generate = ({ toolkit }: Offered, calls: ReadonlyArray<Response.ToolCallPartEncoded>) =>
   Effect.flatMap(saying(calls), (model) => model.generateText({ prompt: "go on", toolkit }))
 
 /** The same, streamed. */
-export const stream = ({ toolkit }: Opened, calls: ReadonlyArray<Response.ToolCallPartEncoded>) =>
+export const stream = ({ toolkit }: Offered, calls: ReadonlyArray<Response.ToolCallPartEncoded>) =>
   Stream.unwrap(Effect.map(saying(calls), (model) => model.streamText({ prompt: "go on", toolkit })))
