@@ -12,8 +12,12 @@ import { type Answer, type Daemon, makeWorkspace, startDaemon } from "./support/
 
 const isKind = Schema.is(FailureKind)
 
+/** An error of the API, or one of JSON-RPC, as the Model Context Protocol has them. */
+const isError = ({ error, jsonrpc }: Answer["json"]): boolean =>
+  isKind(error?.kind) || (jsonrpc === "2.0" && Number.isInteger(error?.code))
+
 const isDocumented = ({ json, status, text }: Answer): boolean =>
-  status === 200 || (isKind(json?.error?.kind) && status >= 400 && status < 500 && !/[\u001b\n]/.test(text))
+  status === 200 || (isError(json ?? {}) && status >= 400 && status < 500 && !/[\u001b\n]/.test(text))
 
 describe("the API", () => {
   it.scopedLive("is described by a valid OpenAPI document, and by a page that asks nobody else", () =>
