@@ -60,13 +60,15 @@ const ask =
       if (leaveAfter !== undefined) setTimeout(() => request.destroy(), leaveAfter)
     })
 
-/** Starts one and waits until it answers. */
-export const startDaemon = async (): Promise<Daemon> => {
-  const home = fs.mkdtempSync(path.join(os.tmpdir(), "scv-check-"))
+/** Starts one and waits until it answers. A home that is given stays when it stops. */
+export const startDaemon = async (
+  options: { readonly home?: string; readonly args?: ReadonlyArray<string> } = {}
+): Promise<Daemon> => {
+  const home = options.home ?? fs.mkdtempSync(path.join(os.tmpdir(), "scv-check-"))
   fs.writeFileSync(path.join(home, "file"), "content\n")
   const log = path.join(home, "log")
   const fd = fs.openSync(log, "a")
-  const child: ChildProcess = spawn(process.execPath, [scvd], {
+  const child: ChildProcess = spawn(process.execPath, [scvd, ...(options.args ?? [])], {
     env: { ...process.env, SCV_HOME: home },
     stdio: ["ignore", fd, fd]
   })
@@ -84,7 +86,7 @@ export const startDaemon = async (): Promise<Daemon> => {
     stop: async () => {
       child.kill("SIGTERM")
       const code = await ended
-      fs.rmSync(home, { recursive: true, force: true })
+      if (options.home === undefined) fs.rmSync(home, { recursive: true, force: true })
       return code
     }
   }

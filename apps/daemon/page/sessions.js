@@ -150,11 +150,21 @@ export const sessions = ({ say }) => {
     return true
   }
 
-  const end = (session, call, status, error) => {
+  const outputOf = (call) => {
+    if (call.output === undefined) {
+      call.output = output(`output of ${call.id}`)
+      call.node.append(call.output.node)
+    }
+    return call.output
+  }
+
+  const end = (session, call, { error, result, status }) => {
     if (!move(call, "ended", status)) return
     const hadFocus = document.activeElement === call.cancel
     call.cancel.remove()
     if (hadFocus) session.node.querySelector("summary").focus()
+    // Live output leaves out what came too fast, and all of a call that was over at once.
+    if (typeof result?.output === "string" && result.output !== "") outputOf(call).replace(result.output)
     if (error !== undefined) {
       const why = element("p", { className: "name" })
       why.textContent = lines(`${error.kind}: ${error.message}`)
@@ -183,7 +193,7 @@ export const sessions = ({ say }) => {
     for (const { call_id, state, status, tool } of calls) {
       if (state === "ended" && !ended.some((kept) => kept.call_id === call_id)) continue
       const call = callOf(session, call_id, tool)
-      if (state === "ended") end(session, call, status ?? "ended")
+      if (state === "ended") end(session, call, { status: status ?? "ended" })
       else move(call, state)
     }
     later()
@@ -206,13 +216,9 @@ export const sessions = ({ say }) => {
       const call = callOf(session, event.id, event.tool)
       if (event.event === "approval_requested") move(call, "asking")
       else if (event.event === "started") move(call, "running")
-      else if (event.event === "completed") end(session, call, event.result.status, event.result.error)
+      else if (event.event === "completed") end(session, call, event.result)
       else if (event.event === "progress") {
-        if (call.output === undefined) {
-          call.output = output(`output of ${event.id}`)
-          call.node.append(call.output.node)
-        }
-        call.output.add(event.text)
+        outputOf(call).add(event.text)
         return
       }
       later()

@@ -97,14 +97,22 @@ export const output = (label) => {
     if (isAtEnd) node.scrollTop = node.scrollHeight
   }
 
+  const add = (text) => {
+    pending = (pending + text.slice(-outputLength)).slice(-outputLength)
+    if (isDue) return
+    isDue = true
+    requestAnimationFrame(draw)
+  }
+
   return {
     node,
-    add: (text) => {
-      pending += text
-      if (pending.length > outputLength) pending = pending.slice(-outputLength)
-      if (isDue) return
-      isDue = true
-      requestAnimationFrame(draw)
+    add,
+    /** Takes the whole in the place of what came. */
+    replace: (text) => {
+      node.replaceChildren()
+      length = 0
+      pending = ""
+      add(text)
     }
   }
 }
