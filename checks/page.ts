@@ -40,10 +40,11 @@ const eventually = async (what: string, is: () => boolean | Promise<boolean>): P
 }
 
 const home = fs.mkdtempSync(path.join(os.tmpdir(), "scv-page-"))
+const project = fs.mkdtempSync(path.join(os.tmpdir(), "scv-page-project-"))
 let daemon: Daemon = await startDaemon({ home })
 
 const openSession = async (): Promise<string> =>
-  (await daemon.ask("/v1/sessions", { json: { workspace: home } })).session_id
+  (await daemon.ask("/v1/sessions", { json: { workspace: project } })).session_id
 
 const call = async (session: string, tool: string, input: unknown): Promise<string> =>
   (await daemon.ask(`/v1/sessions/${session}/calls`, { json: { tool, input, detach: true } })).call_id
@@ -192,12 +193,13 @@ const check = async (browser: Browser): Promise<void> => {
   ])
   await ended(session, raced, "completed")
   await Promise.all([waitFor(page, 0), waitFor(other, 0)])
-  expect(fs.readFileSync(path.join(home, "raced"), "utf8") === "raced\n", "one approval has run twice")
+  expect(fs.readFileSync(path.join(project, "raced"), "utf8") === "raced\n", "one approval has run twice")
   complaints.splice(0, complaints.length, ...complaints.filter((text) => !text.includes("409")))
   await other.close()
 
   // Hostile text, in the question and in the output
-  const evil = String.raw`printf '<img src=x onerror="document.title=1"><script>document.title=2</script>\033[2J\u202eabc\u200b\u0007\n'; head -c 65536 /dev/zero | tr '\0' W`
+  const markup = `<img src=x onerror="document.title=1"><script>document.title=2</script>`
+  const evil = String.raw`head -c 65536 /dev/zero | tr '\0' W; printf '\n${markup}\033[2J\xe2\x80\xaeabc\xe2\x80\x8b\007\n'`
   const width = () => page.evaluate(() => document.documentElement.scrollWidth)
   const before = await width()
   const hostile = await bash(session, `# \u202e<b>bold</b>\u001b[31m ${"x".repeat(5000)}\n${evil}`)
@@ -257,7 +259,7 @@ const check = async (browser: Browser): Promise<void> => {
   await page.locator(".record .box").waitFor()
 
   // What it looks like, and to whom
-  fs.writeFileSync(path.join(home, "notes.txt"), "one\ntwo\nthree\n")
+  fs.writeFileSync(path.join(project, "notes.txt"), "one\ntwo\nthree\n")
   await bash(session, "make test && git push origin main")
   await call(many[0]!, "write", { path: "notes.txt", content: "one\n2\nthree\nfour\n", mode: "replace" })
   await bash(many[1]!, "echo building; for i in $(seq 40); do echo step $i; done; sleep 60")
@@ -314,7 +316,7 @@ try {
 } finally {
   await browser.close()
   await daemon.stop()
-  fs.rmSync(home, { recursive: true, force: true })
+  for (const directory of [home, project]) fs.rmSync(directory, { recursive: true, force: true })
 }
 for (const fault of faults.slice(0, 8)) console.log(`FAULT ${fault}`)
 process.exitCode = faults.length > 0 ? 1 : 0
