@@ -3,6 +3,7 @@
  * open page, hostile and endless output, 200 sessions, accessibility, and how long it takes. The argument names a directory
  * for screenshots. CHROMIUM names the browser; else that of the PATH is used.
  */
+import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as http from "node:http"
 import { createRequire } from "node:module"
@@ -217,11 +218,13 @@ const check = async (browser: Browser): Promise<void> => {
 
   // 1,000 events a second
   const many = await Promise.all(Array.from({ length: 100 }, openSession))
-  const ticking = 'exec 3<> <(:); while :; do echo "line $((n++))"; read -t 0.09 -u 3; done'
+  // A reader of an empty FIFO waits without a process of its own.
+  execFileSync("mkfifo", [path.join(project, "empty")])
+  const ticking = 'exec 3<>empty; while :; do echo "line $((n++))"; read -t 0.09 -u 3; done'
   const ticks = await Promise.all(many.map((id) => bash(id, ticking)))
   await eventually("all ask", async () => (await daemon.ask("/v1/approvals")).approvals.length === many.length)
   await approveAll()
-  await page.locator(".output").filter({ hasText: "line 50" }).nth(99).waitFor()
+  await page.locator(".output").filter({ hasText: "line 20" }).nth(99).waitFor()
   const events = counter()
   const busy = (await page.evaluate(async () => {
     const frames: Array<number> = []
