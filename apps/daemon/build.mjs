@@ -1,4 +1,4 @@
-// Bundles `scvd` into one file.
+// Bundles `scvd` into one file, with the page in it.
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -8,10 +8,23 @@ const here = dirname(fileURLToPath(import.meta.url))
 const dist = join(here, "dist")
 mkdirSync(dist, { recursive: true })
 
+const page = await build({
+  entryPoints: [join(here, "page/page.js")],
+  bundle: true,
+  write: false,
+  platform: "browser",
+  target: "es2022",
+  format: "esm",
+  minify: true,
+  logLevel: "warning"
+})
+
 await build({
   entryPoints: [join(here, "src/main.ts")],
   outfile: join(dist, "scvd.js"),
   bundle: true,
+  loader: { ".html": "text", ".css": "text", ".svg": "text" },
+  define: { PAGE_SCRIPT: JSON.stringify(page.outputFiles[0].text) },
   platform: "node",
   target: "node20",
   format: "cjs",

@@ -1,0 +1,223 @@
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { makeWorkspace } from "../../cli/test/support/scv.ts"
+import { ask, type Daemon, question, startDaemon } from "./support/daemon.ts"
+
+/** A one-time address, taken apart. */
+const address = (daemon: Daemon) =>
+  Effect.map(daemon.ask("/v1/page", { json: {} }), ({ json }) => {
+    const url = new URL(json.url)
+    return {
+      url,
+      ticket: url.searchParams.get("ticket") ?? "",
+      target: `${url.pathname}${url.search}`,
+      where: { host: url.hostname, port: Number(url.port) }
+    }
+  })
+
+/** A daemon, with a browser that has signed in. */
+const signedIn = Effect.gen(function* () {
+  const daemon = yield* startDaemon()
+  const { target, ticket, url, where } = yield* address(daemon)
+  const { headers } = yield* ask(where, target)
+  const [given = ""] = headers["set-cookie"] ?? []
+  const [cookie = ""] = given.split(";")
+  return { daemon, where, origin: url.origin, given, cookie, ticket }
+})
+
+describe("the page", () => {
+  it.scopedLive("is opened by an address that is good once, and goes on to one without a ticket", () =>
+    Effect.gen(function* () {
+      const daemon = yield* startDaemon()
+      const { target, ticket, url, where } = yield* address(daemon)
+      assert.match(ticket, /^[\w-]{43}$/)
+      assert.strictEqual(url.hostname, "127.0.0.1")
+      const first = yield* ask(where, target)
+      assert.strictEqual(first.status, 303)
+      assert.strictEqual(first.headers.location, "/")
+      assert.match(
+        first.headers["set-cookie"]?.[0] ?? "",
+        new RegExp(`^scvd-${where.port}=[\\w-]{43}; Path=/; HttpOnly; SameSite=Strict$`)
+      )
+      const cookie = first.headers["set-cookie"]?.[0]?.split(";")[0]
+      const again = yield* ask(where, target)
+      assert.strictEqual(again.status, 401)
+      assert.include(again.text, "scv daemon open")
+      assert.isUndefined(again.headers["set-cookie"])
+      // Going back in the history of a browser that is signed in.
+      assert.strictEqual((yield* ask(where, target, { headers: { cookie } })).status, 303)
+      const { stderr, stdout } = yield* daemon.running.said
+      for (const secret of [ticket, cookie?.split("=")[1] ?? "none"]) assert.notInclude(stdout + stderr, secret)
+    })
+  )
+
+  it.scopedLive("has one ticket for each request, on one port, and trades it for GET alone", () =>
+    Effect.gen(function* () {
+      const daemon = yield* startDaemon()
+      const [one, two] = yield* Effect.all([address(daemon), address(daemon)], { concurrency: 2 })
+      assert.strictEqual(one.url.host, two.url.host)
+      assert.notStrictEqual(one.ticket, two.ticket)
+      for (const request of [{ method: "HEAD" }, { method: "POST", json: {} }]) {
+        assert.strictEqual((yield* ask(one.where, one.target, request)).status, 401)
+      }
+      const foreign = { headers: { host: "evil.example" } }
+      assert.strictEqual((yield* ask(one.where, one.target, foreign)).status, 403)
+      const statuses = yield* Effect.all(
+        Array.from({ length: 8 }, () => Effect.map(ask(one.where, one.target), ({ status }) => status)),
+        { concurrency: 8 }
+      )
+      assert.deepEqual(
+        statuses.filter((status) => status === 303),
+        [303]
+      )
+      assert.strictEqual((yield* ask(two.where, two.target)).status, 303)
+    })
+  )
+
+  it.scopedLive("shows nothing to whoever has not signed in", () =>
+    Effect.gen(function* () {
+      const { cookie, where } = yield* signedIn
+      const name = cookie.split("=")[0]
+      for (const headers of [{}, { cookie: `${name}=x` }, { cookie: `other${cookie}` }, { cookie: `${cookie}x` }]) {
+        const front = yield* ask(where, "/", { headers })
+        assert.strictEqual(front.status, 401)
+        assert.include(front.text, "scv daemon open")
+        assert.isBelow(front.text.length, 200)
+        for (const target of ["/page/page.js", "/page/style.css", "/v1/events", "/v1/approvals", "/v1/audit"]) {
+          assert.strictEqual((yield* ask(where, target, { headers })).status, 401, target)
+        }
+      }
+    })
+  )
+
+  it.scopedLive("comes with a strict policy, and without inline script or style", () =>
+    Effect.gen(function* () {
+      const { cookie, where } = yield* signedIn
+      const types = {
+        "/": "text/html",
+        "/page/page.js": "text/javascript",
+        "/page/style.css": "text/css",
+        "/page/icon.svg": "image/svg+xml",
+        "/page/icon-waiting.svg": "image/svg+xml"
+      }
+      for (const [target, type] of Object.entries(types)) {
+        const { headers, status, text } = yield* ask(where, target, { headers: { cookie: `a=b; ${cookie}` } })
+        assert.strictEqual(status, 200, target)
+        assert.strictEqual(headers["content-type"], `${type}; charset=utf-8`)
+        assert.strictEqual(
+          headers["content-security-policy"],
+          "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+            "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        )
+        assert.strictEqual(headers["x-content-type-options"], "nosniff")
+        assert.strictEqual(headers["referrer-policy"], "no-referrer")
+        assert.strictEqual(headers["cache-control"], "no-store")
+        assert.isTrue(text.length > 100, target)
+        assert.notMatch(text, /https?:\/\/(?!www\.w3\.org)/, target)
+      }
+      const { text } = yield* ask(where, "/", { headers: { cookie } })
+      assert.notMatch(text, /<style|<script(?![^>]* src=)|\son\w+=|\sstyle=/i)
+    })
+  )
+
+  it.scopedLive("changes something by its cookie only when the page itself asks", () =>
+    Effect.gen(function* () {
+      const { cookie, daemon, origin, where } = yield* signedIn
+      const workspace = yield* makeWorkspace
+      const session = yield* daemon.open(workspace)
+      const json = { tool: "bash", input: { command: "echo yes" }, detach: true }
+      const call = (yield* daemon.ask(`/v1/sessions/${session}/calls`, { json })).json.call_id
+      const { approval_id } = yield* question(daemon)
+      const target = `/v1/approvals/${approval_id}`
+      const refused = [
+        {},
+        { origin: "null" },
+        { origin: "https://evil.example" },
+        { origin: `http://127.0.0.1:${where.port + 1}` },
+        { origin, host: "evil.example" },
+        { origin, "sec-fetch-site": "same-site" },
+        { origin, "sec-fetch-site": "cross-site" }
+      ]
+      for (const headers of refused) {
+        const answer = yield* ask(where, target, { headers: { cookie, ...headers }, json: { decision: "approve" } })
+        assert.strictEqual(answer.status, 403, JSON.stringify(headers))
+        const gone = yield* ask(where, `/v1/sessions/${session}/calls/${call}`, {
+          method: "DELETE",
+          headers: { cookie, ...headers }
+        })
+        assert.strictEqual(gone.status, 403, JSON.stringify(headers))
+      }
+      const own = { cookie, origin, "sec-fetch-site": "same-origin" }
+      const form = { headers: { ...own, "content-type": "text/plain" }, body: '{"decision":"approve"}' }
+      assert.strictEqual((yield* ask(where, target, form)).status, 415)
+      const { json: said } = yield* ask(where, target, { headers: own, json: { decision: "deny", reason: "no" } })
+      assert.strictEqual(said.decision, "deny")
+      assert.strictEqual(said.by, "the page, over loopback TCP")
+      const late = yield* ask(where, target, { headers: own, json: { decision: "approve" } })
+      assert.strictEqual(late.status, 409)
+    })
+  )
+
+  it.scopedLive("forgets who has signed in when the daemon ends", () =>
+    Effect.gen(function* () {
+      const { cookie, daemon, where } = yield* signedIn
+      assert.strictEqual((yield* ask(where, "/", { headers: { cookie } })).status, 200)
+      daemon.running.kill("SIGTERM")
+      yield* daemon.running.ended
+      yield* startDaemon({ home: daemon.home, args: ["--listen", `127.0.0.1:${where.port}`] })
+      assert.strictEqual((yield* ask(where, "/", { headers: { cookie } })).status, 401)
+    })
+  )
+
+  it.scopedLive("stands where the daemon listens already, and keeps its port's cookie apart", () =>
+    Effect.gen(function* () {
+      const daemon = yield* startDaemon({ args: ["--listen", "127.0.0.1:0"] })
+      yield* daemon.running.until("http://127.0.0.1:")
+      const { stderr } = yield* daemon.running.said
+      const { url } = yield* address(daemon)
+      assert.include(stderr, `${url.origin},`)
+      const token = fs.readFileSync(path.join(daemon.home, "state/token"), "utf8").trim()
+      assert.notInclude(url.href, token)
+    })
+  )
+})
+
+describe("GET /v1/audit", () => {
+  it.scopedLive("searches the record, newest first", () =>
+    Effect.gen(function* () {
+      const daemon = yield* startDaemon()
+      const workspace = yield* makeWorkspace
+      fs.writeFileSync(path.join(workspace, "Needle.txt"), "x")
+      assert.deepEqual((yield* daemon.ask("/v1/audit")).json, { records: [] })
+      const session = yield* daemon.open(workspace)
+      const other = yield* daemon.open(workspace)
+      for (const [at, file] of [
+        [session, "Needle.txt"],
+        [session, "absent"],
+        [other, "Needle.txt"]
+      ]) {
+        yield* daemon.ask(`/v1/sessions/${at}/calls`, { json: { tool: "read", input: { path: file } } })
+      }
+      const found = (query: string) => Effect.map(daemon.ask(`/v1/audit?${query}`), ({ json }) => json.records)
+      const all = yield* found("")
+      assert.deepEqual(
+        all.map(({ session, serial }: { session: string; serial: number }) => [session, serial]),
+        [
+          [other, 1],
+          [session, 2],
+          [session, 1]
+        ]
+      )
+      assert.lengthOf(yield* found("text=needle"), 2)
+      assert.lengthOf(yield* found(`session=${session}`), 2)
+      assert.lengthOf(yield* found(`session=${session}&text=needle`), 1)
+      assert.lengthOf(yield* found("tool=bash"), 0)
+      assert.deepEqual(yield* found("limit=1"), [all[0]])
+      for (const bad of ["limit=0", "limit=1001", "limit=x", "limit=1.5", "sesion=a"]) {
+        assert.strictEqual((yield* daemon.ask(`/v1/audit?${bad}`)).status, 400, bad)
+      }
+    })
+  )
+})
