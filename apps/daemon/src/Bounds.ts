@@ -43,6 +43,11 @@ export const goodbyeSeconds = 2
 /** Seconds for which a one-time address is good. */
 export const ticketSeconds = 60
 
+/** Seconds for which a browser is signed in after it last asked for something, and how exactly the disk knows. */
+export const signInSeconds = 24 * 60 * 60
+
+export const signInSavedSeconds = 15 * 60
+
 /** One-time addresses, and signed-in browsers, that are known at once; the oldest has to go. */
 export const tickets = 16
 

@@ -117,19 +117,32 @@ const listen = <E, R>(options: Options, home: string, socket: string, app: HttpA
       Effect.gen(function* () {
         let way: Way = { _tag: "Tcp", authorities: [], token: yield* secret, signIn }
         const tcp = yield* Server.make(app, () => way)
-        servers.push(tcp)
         const address = yield* Scope.extend(Loopback.serve(tcp, at), scope)
+        servers.push(tcp)
         way = { ...way, authorities: Loopback.authorities(address) }
         const [name = ""] = way.authorities
+        yield* signIn.listensAt(address.port)
         yield* Effect.logInfo(`listening on http://${name}, with the token in ${Place.tokenOf(home)}`)
         return name
       })
 
-    let name = options.listen === undefined ? undefined : yield* openTcp(options.listen)
+    /** Where open pages look for the daemon. */
+    const expected = yield* signIn.expected
+    const openExpected = openTcp({ host: "127.0.0.1", port: expected?.port ?? 0 }).pipe(
+      Effect.tapError(({ message }) =>
+        Effect.zipRight(
+          signIn.listensAt(0),
+          Effect.logWarning(`open pages do not find the daemon again, and have to sign in: ${message}`)
+        )
+      )
+    )
+    let name: string | undefined
+    if (options.listen !== undefined) name = yield* openTcp(options.listen)
+    else if (expected?.isSignedIn === true) name = yield* Effect.orElseSucceed(openExpected, () => undefined)
     const once = yield* Effect.makeSemaphore(1)
     const context = yield* Effect.context<Effect.Effect.Context<ReturnType<typeof openTcp>>>()
     const opening: Door.Opening = Effect.gen(function* () {
-      name ??= yield* openTcp({ host: "127.0.0.1", port: 0 })
+      name ??= yield* Effect.orElse(openExpected, () => openTcp({ host: "127.0.0.1", port: 0 }))
       return name
     }).pipe(
       once.withPermits(1),

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
 import { Caller } from "./Caller.ts"
+import { proofPath } from "./Page.ts"
 import type { SignIn } from "./SignIn.ts"
 
 /**
@@ -29,8 +30,8 @@ type Tcp = Extract<Way, { readonly _tag: "Tcp" }>
 
 const refuse = (kind: Failure["kind"], message: string) => Effect.fail(new Failure({ kind, message }))
 
-/** What holds nothing that is not in the sources. */
-const isPublic = (path: string): boolean => path === "/docs" || path === "/openapi.json"
+/** What anybody may ask: it holds nothing that is not in the sources, or proves who answers. */
+const isPublic = (path: string): boolean => path === "/docs" || path === "/openapi.json" || path === proofPath
 
 const sha256 = (text: string): Buffer => createHash("sha256").update(text).digest()
 
@@ -51,52 +52,54 @@ const isSafe = (method: string): boolean => method === "GET" || method === "HEAD
 /** Cookies know no port: the name keeps those of two daemons apart. */
 const cookieName = ({ authorities }: Tcp): string => `scvd-${/\d+$/.exec(authorities[0] ?? "")?.[0] ?? "80"}`
 
-const hasCookie = (way: Tcp, header: string | undefined): boolean =>
-  (header ?? "").split(/; */).some((pair) => {
+const hasCookie = (way: Tcp, header: string | undefined): Effect.Effect<boolean> =>
+  Effect.exists((header ?? "").split(/; */), (pair) => {
     const [name, value = ""] = pair.split("=", 2)
-    return name === cookieName(way) && way.signIn.isCookie(value)
+    return name === cookieName(way) ? way.signIn.isCookie(value) : Effect.succeed(false)
   })
 
 /** Who is let in: the page by its cookie, or a client that has the token or opened the socket. */
 type Admitted = "client" | "page"
 
+/** What the request says of itself: by whom it was made, and for which name of this machine. */
+const checkPlace = (way: Way, { host = "", origin, ...headers }: Headers.Headers): Effect.Effect<void, Failure> => {
+  if (way._tag === "Unix") {
+    return origin === undefined ? Effect.void : refuse("forbidden", "the socket answers no web page")
+  }
+  // A name that somebody else's resolver gives to this machine is none of these.
+  if (!way.authorities.includes(host)) {
+    return refuse(
+      "forbidden",
+      `Host: expected ${way.authorities.join(" or ")}, got ${JSON.stringify(Display.bounded(host, 100))}`
+    )
+  }
+  const site = headers["sec-fetch-site"] ?? "none"
+  return (origin === undefined || origin === `http://${host}`) && (site === "none" || site === "same-origin")
+    ? Effect.void
+    : refuse("forbidden", "a web page of another origin may not ask")
+}
+
 const check = (
   way: Way,
   { headers, method, url }: HttpServerRequest.HttpServerRequest
-): Effect.Effect<Admitted, Failure> => {
-  const { origin } = headers
-  let admitted: Admitted = "client"
-  if (way._tag === "Unix") {
-    if (origin !== undefined) return refuse("forbidden", "the socket answers no web page")
-  } else {
-    const host = headers.host ?? ""
-    // A name that somebody else's resolver gives to this machine is none of these.
-    if (!way.authorities.includes(host)) {
-      return refuse(
-        "forbidden",
-        `Host: expected ${way.authorities.join(" or ")}, got ${JSON.stringify(Display.bounded(host, 100))}`
-      )
-    }
-    const site = headers["sec-fetch-site"] ?? "none"
-    if ((origin !== undefined && origin !== `http://${host}`) || (site !== "none" && site !== "same-origin")) {
-      return refuse("forbidden", "a web page of another origin may not ask")
-    }
-    const needsSecret = !isPublic(pathOf(url)) && ticketOf(method, url) === undefined
-    if (needsSecret && !isToken(headers.authorization, way.token)) {
-      if (!hasCookie(way, headers.cookie)) return refuse("unauthorized", unauthorized)
+): Effect.Effect<Admitted, Failure> =>
+  Effect.gen(function* () {
+    yield* checkPlace(way, headers)
+    const needsSecret = way._tag === "Tcp" && !isPublic(pathOf(url)) && ticketOf(method, url) === undefined
+    const isPage = needsSecret && !isToken(headers.authorization, way.token)
+    if (isPage) {
+      if (!(yield* hasCookie(way, headers.cookie))) return yield* refuse("unauthorized", unauthorized)
       // Old browsers do not say so in Sec-Fetch-Site.
-      if (!isSafe(method) && origin === undefined) {
-        return refuse("forbidden", "with a cookie, expected the header Origin of the page itself")
+      if (!isSafe(method) && headers.origin === undefined) {
+        return yield* refuse("forbidden", "with a cookie, expected the header Origin of the page itself")
       }
-      admitted = "page"
     }
-  }
-  if (hasBody(method) && !isJson(headers["content-type"])) {
-    const got = Display.bounded(headers["content-type"] ?? "nothing", 100)
-    return refuse("unsupported_media_type", `Content-Type: expected application/json, got ${got}`)
-  }
-  return Effect.succeed(admitted)
-}
+    if (hasBody(method) && !isJson(headers["content-type"])) {
+      const got = Display.bounded(headers["content-type"] ?? "nothing", 100)
+      return yield* refuse("unsupported_media_type", `Content-Type: expected application/json, got ${got}`)
+    }
+    return isPage ? "page" : "client"
+  })
 
 const unauthorized =
   "expected the header Authorization: Bearer with the token in $SCV_HOME/state/token; in a browser, the address that " +
@@ -108,14 +111,16 @@ const ticketOf = (method: string, url: string): string | undefined =>
 
 /** Trades a ticket for a cookie, and goes on to an address without it. */
 const signIn = (way: Tcp, ticket: string, cookies: string | undefined) =>
-  Effect.map(way.signIn.trade(ticket), (cookie) => {
+  Effect.gen(function* () {
+    const cookie = yield* way.signIn.trade(ticket)
     const home = HttpServerResponse.empty({ status: 303, headers: Headers.fromInput({ location: "/" }) })
     if (cookie !== undefined) {
       const value = `${cookieName(way)}=${cookie}; Path=/; HttpOnly; SameSite=Strict`
       return HttpServerResponse.setHeader(home, "set-cookie", value)
     }
     // Whoever goes back to it is signed in already.
-    return hasCookie(way, cookies) ? home : signInText("This address was used already, or is older than a minute.")
+    const isSignedIn = yield* hasCookie(way, cookies)
+    return isSignedIn ? home : signInText("This address was used already, or is older than a minute.")
   })
 
 const signInText = (why: string) =>

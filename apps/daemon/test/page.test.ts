@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -26,6 +27,11 @@ const signedIn = Effect.gen(function* () {
   const [cookie = ""] = given.split(";")
   return { daemon, where, origin: url.origin, given, cookie, ticket }
 })
+
+const stop = (daemon: Daemon) => {
+  daemon.running.kill("SIGTERM")
+  return daemon.running.ended
+}
 
 describe("the page", () => {
   it.scopedLive("is opened by an address that is good once, and goes on to one without a ticket", () =>
@@ -160,14 +166,77 @@ describe("the page", () => {
     })
   )
 
-  it.scopedLive("forgets who has signed in when the daemon ends", () =>
+  it.scopedLive("lets the browsers that have signed in go on after a restart, at the same place", () =>
     Effect.gen(function* () {
       const { cookie, daemon, where } = yield* signedIn
-      assert.strictEqual((yield* ask(where, "/", { headers: { cookie } })).status, 200)
-      daemon.running.kill("SIGTERM")
-      yield* daemon.running.ended
-      yield* startDaemon({ home: daemon.home, args: ["--listen", `127.0.0.1:${where.port}`] })
-      assert.strictEqual((yield* ask(where, "/", { headers: { cookie } })).status, 401)
+      const key = (yield* ask(where, "/page/key", { headers: { cookie } })).text
+      yield* stop(daemon)
+      const file = path.join(daemon.home, "state/browsers")
+      assert.strictEqual(fs.statSync(file).mode & 0o777, 0o600)
+      assert.notInclude(fs.readFileSync(file, "utf8"), cookie.split("=")[1] ?? "none")
+      const next = yield* startDaemon({ home: daemon.home })
+      yield* next.running.until("listening on http://")
+      assert.strictEqual((yield* ask(where, "/v1/sessions", { headers: { cookie } })).status, 200)
+      assert.strictEqual((yield* ask(where, "/page/key", { headers: { cookie } })).text, key)
+      // Another address is at the same place, and a ticket of the daemon before is none.
+      assert.strictEqual((yield* address(next)).url.port, String(where.port))
+    })
+  )
+
+  it.scopedLive("does not let them go on where the file can be another's, is broken, or the time is over", () =>
+    Effect.gen(function* () {
+      const { cookie, daemon, where } = yield* signedIn
+      yield* stop(daemon)
+      const file = path.join(daemon.home, "state/browsers")
+      const good = fs.readFileSync(file, "utf8")
+      const kept = JSON.parse(good)
+      const old = { ...kept, cookies: kept.cookies.map(([hash]: [string, number]) => [hash, Date.now() - 1]) }
+      const bad: ReadonlyArray<readonly [text: string, mode: number]> = [
+        [good, 0o644],
+        [good.slice(0, -9), 0o600],
+        [JSON.stringify(old), 0o600]
+      ]
+      for (const [text, mode] of bad) {
+        fs.rmSync(file)
+        fs.writeFileSync(file, text, { mode })
+        const next = yield* startDaemon({ home: daemon.home, args: ["--listen", `127.0.0.1:${where.port}`] })
+        yield* next.running.until("listening on http://")
+        assert.strictEqual((yield* ask(where, "/", { headers: { cookie } })).status, 401, `${mode}`)
+        yield* stop(next)
+      }
+    })
+  )
+
+  it.scopedLive("forgets them where the daemon has to listen elsewhere: their place may be somebody else's", () =>
+    Effect.gen(function* () {
+      const { cookie, daemon, where } = yield* signedIn
+      yield* stop(daemon)
+      const other = yield* startDaemon({ args: ["--listen", `127.0.0.1:${where.port}`] })
+      yield* other.running.until("listening on http://")
+      const next = yield* startDaemon({ home: daemon.home })
+      const moved = yield* address(next)
+      assert.notStrictEqual(moved.where.port, where.port)
+      const renamed = `scvd-${moved.where.port}=${cookie.split("=")[1]}`
+      for (const there of [where, moved.where]) {
+        assert.strictEqual((yield* ask(there, "/", { headers: { cookie: `${cookie}; ${renamed}` } })).status, 401)
+      }
+    })
+  )
+
+  it.scopedLive("proves to an open page that it is the same daemon, for one question and at one place", () =>
+    Effect.gen(function* () {
+      const { cookie, where } = yield* signedIn
+      const { text: key } = yield* ask(where, "/page/key", { headers: { cookie } })
+      assert.strictEqual((yield* ask(where, "/page/key")).status, 401)
+      const nonce = "0123456789abcdef".repeat(2)
+      const { text } = yield* ask(where, `/page/proof?nonce=${nonce}`)
+      const expected = createHmac("sha256", key).update(`127.0.0.1:${where.port}\n${nonce}`).digest("hex")
+      assert.strictEqual(text, expected)
+      for (const bad of ["", "?nonce=", "?nonce=x", `?nonce=${nonce}0`, `?nonce=${nonce}%0a`]) {
+        assert.strictEqual((yield* ask(where, `/page/proof${bad}`)).status, 400, bad)
+      }
+      const foreign = { headers: { host: "evil.example" } }
+      assert.strictEqual((yield* ask(where, `/page/proof?nonce=${nonce}`, foreign)).status, 403)
     })
   )
 
