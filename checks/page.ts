@@ -118,7 +118,11 @@ const accessible = async (page: Page, what: string): Promise<void> => {
   // Injected by the debugger, so that the page's policy stays as it is.
   await page.evaluate(fs.readFileSync(axe, "utf8"))
   const { violations } = (await page.evaluate("axe.run()")) as {
-    violations: ReadonlyArray<{ id: string; impact: string; nodes: ReadonlyArray<{ html: string; failureSummary: string }> }>
+    violations: ReadonlyArray<{
+      id: string
+      impact: string
+      nodes: ReadonlyArray<{ html: string; failureSummary: string }>
+    }>
   }
   for (const { id, impact, nodes } of violations) {
     const where = `${nodes[0]?.html.slice(0, 100)}: ${nodes[0]?.failureSummary.slice(0, 200)}`
@@ -241,10 +245,16 @@ const check = async (browser: Browser): Promise<void> => {
   events.stop()
   const longest = busy.at(-1)!
   const lines = await page.locator(".output").evaluateAll((boxes) => boxes.map((box) => box.textContent?.length))
-  console.log(`under ${perSecond.toFixed(0)} events a second: ${(busy.length / 5).toFixed(0)} frames a second, the longest ${longest.toFixed(0)} ms`)
+  console.log(
+    `under ${perSecond.toFixed(0)} events a second: ${(busy.length / 5).toFixed(0)} frames a second, the longest ${longest.toFixed(0)} ms`
+  )
   expect(longest < 1000, "a frame under many events takes longer than 1 s")
-  expect(lines.every((length) => (length ?? 0) < 100_000), "the output is not bounded")
-  for (const [index, id] of many.entries()) await daemon.ask(`/v1/sessions/${id}/calls/${ticks[index]}`, { method: "DELETE" })
+  expect(
+    lines.every((length) => (length ?? 0) < 100_000),
+    "the output is not bounded"
+  )
+  for (const [index, id] of many.entries())
+    await daemon.ask(`/v1/sessions/${id}/calls/${ticks[index]}`, { method: "DELETE" })
   await Promise.all(many.map((id, index) => ended(id, ticks[index]!, "cancelled")))
 
   // 200 sessions
@@ -298,7 +308,14 @@ const check = async (browser: Browser): Promise<void> => {
   const port = new URL(page.url()).port
   await daemon.stop()
   await page.locator("#connection[data-state=lost]").waitFor()
-  expect(await page.getByRole("button", { name: "Approve" }).first().isDisabled().catch(() => true), "one can answer nobody")
+  expect(
+    await page
+      .getByRole("button", { name: "Approve" })
+      .first()
+      .isDisabled()
+      .catch(() => true),
+    "one can answer nobody"
+  )
   await picture(page, "lost")
   daemon = await startDaemon({ home, args: ["--listen", `127.0.0.1:${port}`] })
   await page.getByText("signed out").waitFor()

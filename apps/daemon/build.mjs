@@ -9,7 +9,7 @@ const dist = join(here, "dist")
 mkdirSync(dist, { recursive: true })
 
 const page = await build({
-  entryPoints: [join(here, "page/page.js")],
+  entryPoints: [join(here, "page/page.ts")],
   bundle: true,
   write: false,
   platform: "browser",

@@ -1,0 +1,79 @@
+/** Elements, made without markup: text that is put into one is escaped first. */
+import { inline } from "./text.ts"
+
+/** An element of `index.html`. */
+export const byId = <Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind => {
+  const found = document.getElementById(id)
+  if (found instanceof kind) return found
+  throw new Error(`index.html has no ${id}`)
+}
+
+/** An element with properties and children; children that are text are escaped to one line. */
+export const element = <Name extends keyof HTMLElementTagNameMap>(
+  name: Name,
+  properties: Partial<HTMLElementTagNameMap[Name]> = {},
+  ...children: ReadonlyArray<Node | string>
+): HTMLElementTagNameMap[Name] => {
+  const node = Object.assign(document.createElement(name), properties)
+  node.append(...children.map((child) => (typeof child === "string" ? inline(child) : child)))
+  return node
+}
+
+/** A word in a frame: a state or a risk. */
+export const badge = (word: string): HTMLSpanElement =>
+  element("span", { className: `badge ${/^\w+$/.test(word) ? word : ""}` }, word.replaceAll("_", " "))
+
+/** Names and values; a value that is text is escaped. */
+export const facts = (rows: ReadonlyArray<readonly [name: string, value: string | Node]>): HTMLDListElement =>
+  element("dl", {}, ...rows.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]))
+
+/** A disclosure whose content is made when it is first opened. */
+export const disclosure = (summary: string | Node, make: () => Node | Promise<Node>): HTMLDetailsElement => {
+  const details = element("details", {}, element("summary", {}, summary))
+  details.addEventListener(
+    "toggle",
+    async () => {
+      details.append(await make())
+    },
+    { once: true }
+  )
+  return details
+}
+
+/** Characters in a part of a box. The browser lays out only the parts that are to be seen. */
+const partLength = 4096
+
+/** Where a line that does not end is broken all the same. */
+const maxPartLength = 4 * partLength
+
+/** A box that scrolls, and is empty. */
+export const emptyBox = (label: string, className = ""): HTMLDivElement => {
+  const made = element("div", { className: `box ${className}`, tabIndex: 0, role: "group" })
+  made.setAttribute("aria-label", inline(label))
+  return made
+}
+
+/** Adds text that is escaped already to a box. */
+export const appendTo = (box: HTMLElement, text: string): void => {
+  const tail = box.lastElementChild?.firstChild
+  let part = tail instanceof Text ? tail : undefined
+  let rest = text
+  while (rest !== "") {
+    if (part === undefined || (part.length >= partLength && part.data.endsWith("\n")) || part.length >= maxPartLength) {
+      part = document.createTextNode("")
+      box.append(element("div", {}, part))
+    }
+    const room = maxPartLength - part.length
+    const lineEnd = rest.indexOf("\n", Math.max(0, partLength - part.length)) + 1
+    const size = Math.min(room, lineEnd === 0 ? rest.length : lineEnd)
+    part.appendData(rest.slice(0, size))
+    rest = rest.slice(size)
+  }
+}
+
+/** A box with a text that is escaped already. */
+export const box = (label: string, text: string, className = ""): HTMLDivElement => {
+  const made = emptyBox(label, className)
+  appendTo(made, text)
+  return made
+}
