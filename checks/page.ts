@@ -305,8 +305,24 @@ const frames = (
     return { frames: frames.sort((a, b) => a - b), tasks: tasks.sort((a, b) => a - b) }
   })
 
+const smooth = async (page: Page, what: string): Promise<void> => {
+  const events = counter()
+  const { frames: all, tasks } = await frames(page)
+  const perSecond = events.state.count / 5
+  events.stop()
+  const longest = all.at(-1) ?? Number.POSITIVE_INFINITY
+  const median = all[Math.floor(all.length / 2)] ?? Number.POSITIVE_INFINITY
+  console.log(
+    `${what}, under ${perSecond.toFixed(0)} events a second: ${(all.length / 5).toFixed(0)} frames a second, half of ` +
+      `them within ${median.toFixed(0)} ms, the longest ${longest.toFixed(0)} ms; ${tasks.length} tasks over 50 ms, ` +
+      `the longest ${(tasks.at(-1) ?? 0).toFixed(0)} ms`
+  )
+  expect(perSecond > 200, `only ${perSecond} events a second come`)
+  expect(longest < 1000, `${what}, a frame under many events takes longer than 1 s`)
+}
+
 const flooding: Step = async ({ page }) => {
-  const many = await Promise.all(Array.from({ length: 100 }, openSession))
+  const many = await Promise.all(Array.from({ length: 110 }, openSession))
   // A reader of an empty FIFO waits without a process of its own.
   execFileSync("mkfifo", [path.join(project, "empty")])
   const ticking = 'exec 3<>empty; while :; do echo "line $((n++))"; read -t 0.09 -u 3; done'
@@ -317,19 +333,12 @@ const flooding: Step = async ({ page }) => {
   await approveAll()
   await questionsOn(page, 0)
   await page.locator(".output").filter({ hasText: "line 20" }).first().waitFor()
-  const events = counter()
-  const { frames: all, tasks } = await frames(page)
-  const perSecond = events.state.count / 5
-  events.stop()
-  const longest = all.at(-1) ?? Number.POSITIVE_INFINITY
-  const median = all[Math.floor(all.length / 2)] ?? Number.POSITIVE_INFINITY
-  console.log(
-    `under ${perSecond.toFixed(0)} events a second: ${(all.length / 5).toFixed(0)} frames a second, half of them within ` +
-      `${median.toFixed(0)} ms, the longest ${longest.toFixed(0)} ms; ${tasks.length} tasks over 50 ms, the longest ` +
-      `${(tasks.at(-1) ?? 0).toFixed(0)} ms`
-  )
-  expect(perSecond > 500, `only ${perSecond} events a second come`)
-  expect(longest < 1000, "a frame under many events takes longer than 1 s")
+  await smooth(page, "with a few sessions unfolded")
+  await page.evaluate(() => {
+    for (const details of document.querySelectorAll("#active-list details")) details.setAttribute("open", "")
+  })
+  await page.locator(".output").filter({ hasText: "line 30" }).nth(109).waitFor()
+  await smooth(page, "with all unfolded")
   await picture(page, "flood")
   const lengths = await page.locator(".output").evaluateAll((boxes) => boxes.map((box) => box.textContent?.length ?? 0))
   expect(
@@ -401,11 +410,13 @@ const looking: Step = async ({ page, session }) => {
   for (const { colorScheme, height, name, width } of views) {
     await page.setViewportSize({ width, height })
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" })
-    await page.evaluate(() => scrollTo(0, 0))
+    await page.evaluate(() => document.querySelector("header")?.scrollIntoView({ behavior: "instant" }))
     expect((await widthOf(page)) <= width, `${name}: it scrolls sideways`)
-    for (const found of await accessibility(page)) {
-      if (/^(serious|critical)/.test(found)) faults.push(`${name}: axe: ${found}`)
-      else console.log(`${name}: axe: ${found}`)
+    // It looks at each of 200 sessions; what differs are the colours and the place of things.
+    const found = ["light", "dark", "phone"].includes(name) ? await accessibility(page) : []
+    for (const violation of found) {
+      if (/^(serious|critical)/.test(violation)) faults.push(`${name}: axe: ${violation}`)
+      else console.log(`${name}: axe: ${violation}`)
     }
     await picture(page, name)
     for (const place of ["sessions", "history"]) {
@@ -433,7 +444,8 @@ const restarting: Step = async ({ page, session }) => {
   const { port } = new URL(page.url())
   await daemon.stop()
   await isLost(page, "does not answer")
-  expect(await page.getByRole("button", { name: "Approve" }).isDisabled(), "one can answer a daemon that is gone")
+  const answerable = await page.locator("article .approve:enabled").count()
+  expect(answerable === 0, "one can answer a daemon that is gone")
   await picture(page, "lost")
 
   // Whoever takes the port meanwhile gets no cookie.

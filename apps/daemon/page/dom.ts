@@ -29,7 +29,8 @@ export const facts = (rows: ReadonlyArray<readonly [name: string, value: string 
 
 /** A disclosure whose content is made when it is first opened. */
 export const disclosure = (summary: string | Node, make: () => Node | Promise<Node>): HTMLDetailsElement => {
-  const details = element("details", {}, element("summary", {}, summary))
+  const className = typeof summary === "string" ? "link" : "line"
+  const details = element("details", {}, element("summary", { className }, summary))
   details.addEventListener(
     "toggle",
     async () => {
@@ -61,7 +62,7 @@ export const appendTo = (box: HTMLElement, text: string): void => {
   while (rest !== "") {
     if (part === undefined || (part.length >= partLength && part.data.endsWith("\n")) || part.length >= maxPartLength) {
       part = document.createTextNode("")
-      box.append(element("div", {}, part))
+      box.append(element("div", { className: "part" }, part))
     }
     const room = maxPartLength - part.length
     const lineEnd = rest.indexOf("\n", Math.max(0, partLength - part.length)) + 1

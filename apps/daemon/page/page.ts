@@ -2,11 +2,11 @@
 import type { Event, PendingApproval, SessionInfo } from "@scv/protocol"
 import { ask, messageOf } from "./api.ts"
 import { byId } from "./dom.ts"
-import { hasNewer, search } from "./history.ts"
+import { ofSummary } from "./gist.ts"
+import { history } from "./history.ts"
 import { questions } from "./questions.ts"
 import { sessions } from "./sessions.ts"
 import { follow, type Lost } from "./stream.ts"
-import { gistOf } from "./summary.ts"
 import { inline } from "./text.ts"
 
 const connection = byId("connection", HTMLElement)
@@ -66,6 +66,8 @@ const asked = questions({
 
 const running = sessions({ say })
 
+const recorded = history({ describe: running.describe })
+
 const reasons: Record<Lost, string> = {
   silent: "The daemon does not answer. This page goes on by itself when it does.",
   ended: "The daemon has ended the connection. This page connects again by itself.",
@@ -98,7 +100,7 @@ const refresh = async (): Promise<void> => {
     while (isStale) {
       isStale = false
       const { approvals } = await ask<{ readonly approvals: ReadonlyArray<PendingApproval> }>("/v1/approvals")
-      for (const { call_id, summary } of approvals) running.describe(call_id, gistOf(summary))
+      for (const { call_id, summary } of approvals) running.describe(call_id, ofSummary(summary))
       asked.replace(approvals)
     }
   } catch (error) {
@@ -123,7 +125,7 @@ const onEvent = (event: Event): void => {
     case "connected":
       setLive(undefined)
       void load()
-      void search()
+      void recorded.search()
       return
     case "gap":
     case "end":
@@ -135,7 +137,7 @@ const onEvent = (event: Event): void => {
       running.remove(event.session_id)
       return
     case "approval_requested":
-      running.describe(event.id, gistOf(event.summary))
+      running.describe(event.id, ofSummary(event.summary))
       running.take(event)
       void refresh()
       return
@@ -146,7 +148,7 @@ const onEvent = (event: Event): void => {
     case "completed":
       asked.endOf(event.id)
       running.take(event)
-      hasNewer()
+      recorded.hasNewer()
       return
     default:
       running.take(event)

@@ -182,6 +182,7 @@ export const questions = ({ announce, isLive, onCount, onNew, say }: Surrounding
         "div",
         { className: "head" },
         element("h3", { id: titleId }, tool),
+        element("span", { className: "where" }, `in ${workspace.slice(workspace.lastIndexOf("/") + 1) || "/"}`),
         badge(risk),
         element("span", { className: "meaning" }, meanings[risk] ?? ""),
         left

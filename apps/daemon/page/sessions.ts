@@ -15,6 +15,9 @@ const maxUnfolded = 6
 const maxRecent = 4
 const maxPlain = 12
 
+/** Calls of which it is known what they do. */
+const maxGists = 2000
+
 const order: ReadonlyArray<CallState> = ["waiting", "asking", "running", "ended"]
 
 const activeList = byId("active-list", HTMLElement)
@@ -26,10 +29,14 @@ const none = byId("no-sessions", HTMLElement)
 const filter = byId("session-filter", HTMLInputElement)
 const busyOnly = byId("busy-only", HTMLInputElement)
 
+/** `waiting` would be taken for what waits for a person. */
+const words = { asking: "asking", running: "running", waiting: "queued" }
+
 interface Call {
   readonly id: string
   readonly node: HTMLElement
-  readonly line: HTMLElement
+  readonly details: HTMLDetailsElement
+  readonly summary: HTMLElement
   readonly gist: HTMLElement
   readonly clock: HTMLElement
   readonly cancel: HTMLButtonElement
@@ -77,7 +84,7 @@ const folder = (workspace: string): HTMLElement => {
   )
 }
 
-/** `say` shows a line; `gistOf` tells of a call by its id what it would do, where that is known. */
+/** `say` shows a line. */
 export const sessions = ({ say }: { readonly say: (text: string) => void }) => {
   const open = new Map<string, Session>()
   const gists = new Map<string, string>()
@@ -96,7 +103,7 @@ export const sessions = ({ say }: { readonly say: (text: string) => void }) => {
     if (parts.length === 0) return { state: "idle", text: "idle" }
     return {
       state: parts[0]?.[1] ?? "idle",
-      text: parts.map(([n, state]) => (n === 1 ? state : `${n} ${state}`)).join(", ")
+      text: parts.map(([n, state]) => (n === 1 ? words[state] : `${n} ${words[state]}`)).join(", ")
     }
   }
 
@@ -111,7 +118,7 @@ export const sessions = ({ say }: { readonly say: (text: string) => void }) => {
   /** Where a session stands: busy ones, and those that were just now, above the idle ones. */
   const arrange = (session: Session): void => {
     if (liveOf(session).length === 0 || session.node.parentElement === activeList) return
-    activeList.prepend(session.node)
+    activeList.append(session.node)
     const quiet = [...open.values()]
       .filter((other) => other.node.parentElement === activeList && liveOf(other).length === 0)
       .filter(({ node }) => !node.open && !node.contains(document.activeElement))
@@ -162,7 +169,7 @@ export const sessions = ({ say }: { readonly say: (text: string) => void }) => {
     const callsNode = element("div", {}, noCalls)
     const summary = element(
       "summary",
-      {},
+      { className: "line" },
       element(
         "span",
         { className: "row" },
@@ -221,26 +228,31 @@ export const sessions = ({ say }: { readonly say: (text: string) => void }) => {
   const callOf = (session: Session, id: string, tool: string): Call => {
     const known = session.calls.get(id)
     if (known !== undefined) return known
-    const state = badge("waiting")
+    const state = badge("queued")
     const cancel = element("button", { type: "button", className: "plain small" }, "Cancel")
     cancel.setAttribute("aria-label", `Cancel ${inline(id)}`)
     const gist = element("span", { className: "gist" }, gists.get(id) ?? "")
-    const clock = element("span", { className: "clock" })
-    const line = element(
-      "div",
+    const clock = element("span", { className: "span" })
+    const summary = element(
+      "summary",
       { className: "line" },
-      state,
-      element("strong", {}, tool),
-      gist,
-      clock,
-      element("span", { className: "id" }, id),
-      cancel
+      element(
+        "span",
+        { className: "row" },
+        state,
+        element("strong", {}, tool),
+        gist,
+        clock,
+        element("span", { className: "id" }, id.slice(id.lastIndexOf("-")).replace("-", "#"))
+      )
     )
-    const node = element("div", { className: "call" }, line)
+    const details = element("details", {}, summary)
+    const node = element("div", { className: "call live" }, details, cancel)
     const call: Call = {
       id,
       node,
-      line,
+      details,
+      summary,
       gist,
       clock,
       cancel,
@@ -277,26 +289,35 @@ export const sessions = ({ say }: { readonly say: (text: string) => void }) => {
   const outputOf = (call: Call): Output => {
     if (call.output === undefined) {
       call.output = output(`output of ${call.id}`)
-      call.node.append(call.output.node)
+      call.details.append(call.output.node)
+      call.details.open = true
     }
     return call.output
   }
 
-  const answerOf = async (session: Session, id: string): Promise<Node> => {
+  const answered = new WeakSet<Call>()
+
+  /** Shows the whole envelope of a call that has ended and is opened. */
+  const showAnswer = async (session: Session, call: Call): Promise<void> => {
+    if (!call.details.open || answered.has(call)) return
+    answered.add(call)
     try {
-      const { result } = await ask<CallInfo>(path("sessions", session.id, "calls", id))
-      return box(`the answer of ${id}`, json(result ?? null))
+      const { result } = await ask<CallInfo>(path("sessions", session.id, "calls", call.id))
+      const printed = outputIn(result?.result)
+      if (call.output === undefined && printed !== "") outputOf(call).replace(printed)
+      call.details.append(disclosure("Answer as JSON", () => box(`the answer of ${call.id}`, json(result ?? null))))
     } catch (error) {
-      return element("p", {}, messageOf(error))
+      answered.delete(call)
+      say(messageOf(error))
     }
   }
 
   const end = (session: Session, call: Call, { error, result, status }: End): void => {
     if (!move(session, call, "ended", status)) return
-    gists.delete(call.id)
     const hadFocus = document.activeElement === call.cancel
     call.cancel.remove()
-    if (hadFocus) session.summary.focus()
+    call.node.classList.remove("live")
+    if (hadFocus) call.summary.focus()
     call.clock.textContent = call.startedAt === undefined ? "" : spanOf(Date.now() - call.startedAt)
     // Live output leaves out what came too fast, and all of a call that was over at once.
     const printed = outputIn(result)
@@ -304,9 +325,14 @@ export const sessions = ({ say }: { readonly say: (text: string) => void }) => {
     if (error !== undefined) {
       const why = element("p", { className: "error" })
       why.textContent = lines(`${error.kind}: ${error.message}`)
-      call.node.append(why)
+      call.details.append(why)
+      call.details.open = true
     }
-    call.node.append(disclosure("Answer", () => answerOf(session, call.id)))
+    call.details.addEventListener("toggle", () => void showAnswer(session, call))
+    // What is new is what is looked at.
+    for (const other of session.calls.values()) {
+      if (other !== call && other.state === "ended" && result !== undefined) other.details.open = false
+    }
     const ended = [...session.calls.values()].filter(({ state }) => state === "ended")
     for (const old of ended.slice(0, Math.max(0, ended.length - maxEnded))) {
       old.node.remove()
@@ -349,9 +375,13 @@ export const sessions = ({ say }: { readonly say: (text: string) => void }) => {
     /** Takes what calls would do, in a line. */
     describe: (id: string, gist: string): void => {
       gists.set(id, gist)
+      for (const oldest of gists.keys()) {
+        if (gists.size <= maxGists) break
+        gists.delete(oldest)
+      }
       for (const { calls } of open.values()) {
         const known = calls.get(id)
-        if (known !== undefined && known.state !== "ended") known.gist.textContent = inline(gist)
+        if (known?.gist.textContent === "") known.gist.textContent = inline(gist)
       }
     },
     /** Takes the whole list, and asks for the calls of those that have some. */

@@ -25,10 +25,3 @@ export const parse = (text: string): Summary => {
   }
   return { title, rows: rows.map(({ label, value }) => ({ label, value: value.join("\n") })) }
 }
-
-/** The one line that tells most of it. */
-export const gistOf = (text: string): string => {
-  const { rows, title } = parse(text)
-  const command = rows.find(({ label }) => label === "command")?.value
-  return (command ?? title).split("\n").join(" ⏎ ")
-}

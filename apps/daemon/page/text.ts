@@ -19,11 +19,15 @@ export const momentOf = (iso: string): string => {
   return isToday ? date.toLocaleTimeString() : date.toLocaleString()
 }
 
-/** A span of milliseconds, as exactly as a person wants it. */
+const twoDigits = (number: number): string => String(number).padStart(2, "0")
+
+/** A span of milliseconds, as exactly as a person wants it: `20 ms`, `1.5 s`, `1:05`, `2:00:09`. */
 export const spanOf = (milliseconds: number): string => {
   if (milliseconds < 1000) return `${Math.max(0, Math.round(milliseconds))} ms`
+  if (milliseconds < 10_000) return `${(milliseconds / 1000).toFixed(1)} s`
   const seconds = Math.round(milliseconds / 1000)
-  if (seconds < 60) return milliseconds < 10_000 ? `${(milliseconds / 1000).toFixed(1)} s` : `${seconds} s`
-  const minutes = Math.floor(seconds / 60)
-  return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+  if (seconds < 60) return `${seconds} s`
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60]
+  const rest = twoDigits(seconds % 60)
+  return hours === 0 ? `${minutes}:${rest}` : `${hours}:${twoDigits(minutes)}:${rest}`
 }
