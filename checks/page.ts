@@ -96,7 +96,10 @@ const asked = async (page: Page, count = 1): Promise<void> => {
 const watched: Watched = { foreign: [], complaints: [] }
 
 const picture = async (page: Page, name: string): Promise<void> => {
-  if (shots !== undefined) await page.screenshot({ path: path.join(shots, `${name}.png`) })
+  if (shots === undefined) return
+  // What comes into view is drawn in the next frame.
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))))
+  await page.screenshot({ path: path.join(shots, `${name}.png`) })
 }
 
 const widthOf = (page: Page) => page.evaluate(() => document.documentElement.scrollWidth)
@@ -337,7 +340,7 @@ const flooding: Step = async ({ page }) => {
   await page.evaluate(() => {
     for (const details of document.querySelectorAll("#active-list details")) details.setAttribute("open", "")
   })
-  await page.locator(".output").filter({ hasText: "line 30" }).nth(109).waitFor()
+  await page.locator(".output").filter({ hasText: "line 30" }).nth(109).waitFor({ state: "attached" })
   await smooth(page, "with all unfolded")
   await picture(page, "flood")
   const lengths = await page.locator(".output").evaluateAll((boxes) => boxes.map((box) => box.textContent?.length ?? 0))
@@ -410,7 +413,7 @@ const looking: Step = async ({ page, session }) => {
   for (const { colorScheme, height, name, width } of views) {
     await page.setViewportSize({ width, height })
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" })
-    await page.evaluate(() => document.querySelector("header")?.scrollIntoView({ behavior: "instant" }))
+    await page.evaluate(() => scrollTo({ top: 0, behavior: "instant" }))
     expect((await widthOf(page)) <= width, `${name}: it scrolls sideways`)
     // It looks at each of 200 sessions; what differs are the colours and the place of things.
     const found = ["light", "dark", "phone"].includes(name) ? await accessibility(page) : []
@@ -426,7 +429,7 @@ const looking: Step = async ({ page, session }) => {
   }
   await page.setViewportSize({ width: 1440, height: 1000 })
   await page.emulateMedia({ colorScheme: "light" })
-  await page.evaluate(() => scrollTo(0, 0))
+  await page.evaluate(() => scrollTo({ top: 0, behavior: "instant" }))
   for (const { approval_id } of (await daemon.ask("/v1/approvals")).approvals) {
     await daemon.ask(`/v1/approvals/${approval_id}`, { json: { decision: "deny" } })
   }

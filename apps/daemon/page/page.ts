@@ -1,6 +1,6 @@
 /** What the page does: it follows the daemon's events and shows what there is. */
 import type { Event, PendingApproval, SessionInfo } from "@scv/protocol"
-import { ask, messageOf } from "./api.ts"
+import { ask, messageOf, Refusal } from "./api.ts"
 import { byId } from "./dom.ts"
 import { ofSummary } from "./gist.ts"
 import { history } from "./history.ts"
@@ -33,6 +33,11 @@ const say = (text: string): void => {
   }, saidFor)
 }
 
+/** Tells of a request that was refused; that nobody answers is told already, or will be in a moment. */
+const complain = (error: unknown): void => {
+  if (!(error instanceof Refusal && error.status === 0)) say(messageOf(error))
+}
+
 const canNotify = "Notification" in window
 
 const notifyOf = ({ approval_id, tool, workspace }: PendingApproval): void => {
@@ -48,7 +53,7 @@ const notifyOf = ({ approval_id, tool, workspace }: PendingApproval): void => {
 
 const onCount = (count: number): void => {
   document.title = count === 0 ? "SCV" : `(${count}) waiting: SCV`
-  waitingCount.textContent = String(count)
+  waitingCount.textContent = count === 0 ? "" : String(count)
   toQuestions.classList.toggle("waiting", count > 0)
   const href = count === 0 ? "/page/icon.svg" : "/page/icon-waiting.svg"
   if (icon.getAttribute("href") !== href) icon.href = href
@@ -104,7 +109,7 @@ const refresh = async (): Promise<void> => {
       asked.replace(approvals)
     }
   } catch (error) {
-    if (isLive) say(messageOf(error))
+    complain(error)
   } finally {
     isAsking = false
   }
@@ -116,7 +121,7 @@ const load = async (): Promise<void> => {
     const { sessions } = await ask<{ readonly sessions: ReadonlyArray<SessionInfo> }>("/v1/sessions")
     await running.replace(sessions)
   } catch (error) {
-    if (isLive) say(messageOf(error))
+    complain(error)
   }
 }
 
@@ -131,7 +136,7 @@ const onEvent = (event: Event): void => {
     case "end":
       return
     case "session_opened":
-      running.add(event)
+      running.add({ ...event, opened_at: new Date().toISOString() })
       return
     case "session_closed":
       running.remove(event.session_id)

@@ -1,7 +1,9 @@
 /** The sessions with their queues, and the output of their calls as it comes. */
+import type { AuditTrail } from "@scv/core"
 import type { CallInfo, CallState, CallSummary, Happening, SessionInfo } from "@scv/protocol"
 import { ask, messageOf, path } from "./api.ts"
 import { badge, box, byId, disclosure, element } from "./dom.ts"
+import { ofRecord } from "./gist.ts"
 import { type Output, output } from "./output.ts"
 import { inline, json, lines, spanOf, timeOf } from "./text.ts"
 
@@ -355,6 +357,28 @@ export const sessions = ({ say }: { readonly say: (text: string) => void }) => {
     }
   }, 1000)
 
+  /** Takes what a call does, in a line. */
+  const describe = (id: string, gist: string): void => {
+    gists.set(id, gist)
+    for (const oldest of gists.keys()) {
+      if (gists.size <= maxGists) break
+      gists.delete(oldest)
+    }
+    for (const { calls } of open.values()) {
+      const known = calls.get(id)
+      if (known?.gist.textContent === "") known.gist.textContent = inline(gist)
+    }
+  }
+
+  /** Asks the record what the calls of a session did, where that is not known. */
+  const recall = async (session: Session): Promise<void> => {
+    if ([...session.calls.values()].every(({ gist }) => gist.textContent !== "")) return
+    const query = new URLSearchParams({ session: session.id, limit: "20" })
+    const none: { readonly records: ReadonlyArray<AuditTrail.AuditRecord> } = { records: [] }
+    const { records } = await ask<typeof none>(`/v1/audit?${query}`).catch(() => none)
+    for (const record of records) if (record.call_id !== undefined) describe(record.call_id, ofRecord(record))
+  }
+
   const load = async (session: Session): Promise<void> => {
     const none: { readonly calls: ReadonlyArray<CallSummary> } = { calls: [] }
     const { calls } = await ask<typeof none>(path("sessions", session.id, "calls")).catch(() => none)
@@ -367,23 +391,13 @@ export const sessions = ({ say }: { readonly say: (text: string) => void }) => {
       else move(session, call, state)
     }
     later()
+    if (session.isTouched) await recall(session)
   }
 
   return {
     add,
     remove,
-    /** Takes what calls would do, in a line. */
-    describe: (id: string, gist: string): void => {
-      gists.set(id, gist)
-      for (const oldest of gists.keys()) {
-        if (gists.size <= maxGists) break
-        gists.delete(oldest)
-      }
-      for (const { calls } of open.values()) {
-        const known = calls.get(id)
-        if (known?.gist.textContent === "") known.gist.textContent = inline(gist)
-      }
-    },
+    describe,
     /** Takes the whole list, and asks for the calls of those that have some. */
     replace: async (infos: ReadonlyArray<SessionInfo>): Promise<void> => {
       const ids = new Set(infos.map(({ session_id }) => session_id))
