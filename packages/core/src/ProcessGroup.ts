@@ -250,7 +250,8 @@ const progressOf = (say: (text: string) => Effect.Effect<void>) => {
   return {
     push: (bytes: Uint8Array): void => {
       const newest = bytes.length > maxProgress ? bytes.subarray(bytes.length - maxProgress) : bytes
-      pending.push(newest.slice())
+      // The buffer is used again. A `slice` would be one of Node's, which copies nothing.
+      pending.push(new Uint8Array(newest))
       size += newest.length
       while (size - pending[0]!.length >= maxProgress) size -= pending.shift()!.length
     },

@@ -287,6 +287,17 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
       )
     )
 
+    it.live("are followed as they write, piece by piece", () =>
+      checked(({ begin }) =>
+        Effect.gen(function* () {
+          const running = yield* begin('for i in 1 2 3 4 5 6 7 8; do echo "line $i"; sleep 0.01; done; exec sleep 600')
+          yield* isReady(running, "line 8\n")
+          assert.strictEqual(running.said(), [1, 2, 3, 4, 5, 6, 7, 8].map((i) => `line ${i}\n`).join(""))
+          yield* running.expire
+        })
+      )
+    )
+
     it.live("that a signal ended are told by its name", () =>
       checked(({ run }) =>
         Effect.gen(function* () {
