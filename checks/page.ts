@@ -340,8 +340,14 @@ const flooding: Step = async ({ page }) => {
   await page.evaluate(() => {
     for (const details of document.querySelectorAll("#active-list details")) details.setAttribute("open", "")
   })
-  await page.locator(".output").filter({ hasText: "line 30" }).nth(109).waitFor({ state: "attached" })
   await smooth(page, "with all unfolded")
+  const last = page.getByLabel(`output of ${ticks.at(-1)}`)
+  await last.scrollIntoViewIfNeeded()
+  await last.filter({ hasText: "line 20" }).waitFor()
+  const text = ((await last.textContent()) ?? "").trimEnd().split("\n").slice(-20)
+  const from = Number(text[0]?.slice("line ".length))
+  expect(text.join() === text.map((_, index) => `line ${from + index}`).join(), `live output is garbled: ${text}`)
+  await page.evaluate(() => scrollTo({ top: 0, behavior: "instant" }))
   await picture(page, "flood")
   const lengths = await page.locator(".output").evaluateAll((boxes) => boxes.map((box) => box.textContent?.length ?? 0))
   expect(

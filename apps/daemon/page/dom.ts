@@ -42,10 +42,10 @@ export const disclosure = (summary: string | Node, make: () => Node | Promise<No
 }
 
 /** Characters in a part of a box. The browser lays out only the parts that are to be seen. */
-const partLength = 4096
+const partOfBox = 4096
 
-/** Where a line that does not end is broken all the same. */
-const maxPartLength = 4 * partLength
+/** How many times as long a part gets where a line does not end. */
+const stretch = 4
 
 /** A box that scrolls, and is empty. */
 export const emptyBox = (label: string, className = ""): HTMLDivElement => {
@@ -54,18 +54,18 @@ export const emptyBox = (label: string, className = ""): HTMLDivElement => {
   return made
 }
 
-/** Adds text that is escaped already to a box. */
-export const appendTo = (box: HTMLElement, text: string): void => {
+/** Adds text that is escaped already to a box, in parts of about that many characters. */
+export const appendTo = (box: HTMLElement, text: string, length = partOfBox): void => {
   const tail = box.lastElementChild?.firstChild
   let part = tail instanceof Text ? tail : undefined
   let rest = text
   while (rest !== "") {
-    if (part === undefined || (part.length >= partLength && part.data.endsWith("\n")) || part.length >= maxPartLength) {
+    if (part === undefined || (part.length >= length && part.data.endsWith("\n")) || part.length >= stretch * length) {
       part = document.createTextNode("")
       box.append(element("div", { className: "part" }, part))
     }
-    const room = maxPartLength - part.length
-    const lineEnd = rest.indexOf("\n", Math.max(0, partLength - part.length)) + 1
+    const room = stretch * length - part.length
+    const lineEnd = rest.indexOf("\n", Math.max(0, length - part.length)) + 1
     const size = Math.min(room, lineEnd === 0 ? rest.length : lineEnd)
     part.appendData(rest.slice(0, size))
     rest = rest.slice(size)

@@ -5,6 +5,9 @@ import { lines } from "./text.ts"
 /** How many characters are kept of one. */
 const kept = 64 * 1024
 
+/** Characters in a part of one: what is laid out again when some are added. */
+const partLength = 1024
+
 /** Milliseconds between two drawings. */
 const every = 100
 
@@ -21,6 +24,8 @@ interface Drawn {
   length: number
   /** Whether the end is what is looked at. */
   isAtEnd: boolean
+  /** Whether it is on the screen, or nearly. */
+  isSeen: boolean
 }
 
 const due = new Set<Drawn>()
@@ -29,7 +34,7 @@ let isDrawing = false
 const write = (output: Drawn): void => {
   const text = lines(output.pending)
   output.pending = ""
-  appendTo(output.node, text)
+  appendTo(output.node, text, partLength)
   output.length += text.length
   while (output.length > kept && output.node.childElementCount > 1) {
     const first = output.node.firstElementChild
@@ -40,31 +45,41 @@ const write = (output: Drawn): void => {
 
 // All are written before the first is measured, so that the page is laid out once.
 const draw = (): void => {
-  const written: Array<Drawn> = []
-  for (const output of due) {
-    if (!output.node.isConnected) due.delete(output)
-    // In a disclosure that is closed it goes on waiting.
-    if (output.node.closest("details:not([open])") !== null) continue
+  isDrawing = false
+  const written = [...due].filter(({ isSeen }) => isSeen)
+  for (const output of written) {
     due.delete(output)
     write(output)
-    written.push(output)
   }
   for (const { isAtEnd, node } of written) if (isAtEnd) node.scrollTop = node.scrollHeight
-  isDrawing = false
 }
 
 const drawLater = (): void => {
-  if (isDrawing || due.size === 0) return
+  if (isDrawing) return
   isDrawing = true
   setTimeout(() => requestAnimationFrame(draw), every)
 }
 
-// Whoever opens one sees it at once.
-document.addEventListener("toggle", drawLater, { capture: true })
+const drawnOf = new WeakMap<Element, Drawn>()
+
+/** Who is not seen waits: to draw it would cost as much. */
+const watcher = new IntersectionObserver(
+  (entries) => {
+    for (const { isIntersecting, target } of entries) {
+      const drawn = drawnOf.get(target)
+      if (drawn !== undefined) drawn.isSeen = isIntersecting
+      if (!target.isConnected) watcher.unobserve(target)
+    }
+    drawLater()
+  },
+  { rootMargin: "200px" }
+)
 
 export const output = (label: string): Output => {
   const node = emptyBox(label, "output")
-  const drawn: Drawn = { node, pending: "", length: 0, isAtEnd: true }
+  const drawn: Drawn = { node, pending: "", length: 0, isAtEnd: true, isSeen: false }
+  drawnOf.set(node, drawn)
+  watcher.observe(node)
   node.addEventListener(
     "scroll",
     () => {
@@ -73,9 +88,10 @@ export const output = (label: string): Output => {
     { passive: true }
   )
   const add = (text: string): void => {
-    drawn.pending = (drawn.pending + text.slice(-kept)).slice(-kept)
+    drawn.pending += text.slice(-kept)
+    if (drawn.pending.length > 2 * kept) drawn.pending = drawn.pending.slice(-kept)
     due.add(drawn)
-    drawLater()
+    if (drawn.isSeen) drawLater()
   }
   return {
     node,

@@ -89,10 +89,18 @@ const folder = (workspace: string): HTMLElement => {
 /** `say` shows a line. */
 export const sessions = ({ say }: { readonly say: (text: string) => void }) => {
   const open = new Map<string, Session>()
+  const sessionOf = new WeakMap<Element, Session>()
   const gists = new Map<string, string>()
   let isDue = false
 
   const liveOf = ({ calls }: Session) => [...calls.values()].filter(({ state }) => state !== "ended")
+
+  const isBusy = ({ calls }: Session): boolean => [...calls.values()].some(({ state }) => state !== "ended")
+
+  const isQuiet = (node: Element): boolean => {
+    const session = sessionOf.get(node)
+    return session !== undefined && !isBusy(session)
+  }
 
   const unfolded = () => [...open.values()].filter(({ node }) => node.open && node.parentElement === activeList).length
 
@@ -111,21 +119,25 @@ export const sessions = ({ say }: { readonly say: (text: string) => void }) => {
 
   const isWanted = (session: Session): boolean => {
     const wanted = filter.value.trim().toLowerCase()
-    return (
-      `${session.id} ${session.workspace}`.toLowerCase().includes(wanted) &&
-      (!busyOnly.checked || liveOf(session).length > 0)
-    )
+    return `${session.id} ${session.workspace}`.toLowerCase().includes(wanted) && (!busyOnly.checked || isBusy(session))
   }
 
-  /** Where a session stands: busy ones, and those that were just now, above the idle ones. */
+  /** Where a session stands: busy ones first, in the order in which they came, then those that were just now. */
   const arrange = (session: Session): void => {
-    if (liveOf(session).length === 0 || session.node.parentElement === activeList) return
-    activeList.append(session.node)
-    const quiet = [...open.values()]
-      .filter((other) => other.node.parentElement === activeList && liveOf(other).length === 0)
-      .filter(({ node }) => !node.open && !node.contains(document.activeElement))
+    const { node } = session
+    if (!isBusy(session)) return
+    const above = node.previousElementSibling
+    const stands = node.parentElement === activeList && (above === null || !isQuiet(above))
+    if (stands || node.contains(document.activeElement)) return
+    const quiet = [...activeList.children].filter(isQuiet)
+    // What somebody has unfolded or is at stays as it is.
+    const free = quiet
+      .flatMap((other) => sessionOf.get(other) ?? [])
+      .filter((other) => !other.isTouched && !other.node.contains(document.activeElement))
       .sort((a, b) => b.usedAt - a.usedAt)
-    for (const { node } of quiet.slice(maxRecent)) idleList.prepend(node)
+    for (const { node } of free) node.open = false
+    for (const { node } of free.slice(maxRecent)) idleList.prepend(node)
+    activeList.insertBefore(node, [...activeList.children].find(isQuiet) ?? null)
   }
 
   const draw = (): void => {
@@ -215,6 +227,7 @@ export const sessions = ({ say }: { readonly say: (text: string) => void }) => {
       { once: true }
     )
     open.set(session_id, session)
+    sessionOf.set(node, session)
     idleList.prepend(node)
     if (open.size === 1) idle.open = true
     later()
@@ -405,7 +418,7 @@ export const sessions = ({ say }: { readonly say: (text: string) => void }) => {
       const known = infos.map((info) => [add(info), info] as const)
       if (infos.length <= maxPlain) idle.open = true
       later()
-      for (const [session, { live }] of known) if (live.length > 0 || liveOf(session).length > 0) await load(session)
+      for (const [session, { live }] of known) if (live.length > 0 || isBusy(session)) await load(session)
     },
     /** Takes an event of a call. */
     take: (event: Extract<Happening, { readonly id: string }>): void => {
