@@ -179,7 +179,7 @@ const buttons: Step = async ({ page, session }) => {
   const wanted = ["executable: /bin/bash", `arguments: -lc--${command}`, `directory: ${project}`, "timeout: 120 s"]
   for (const fact of wanted) expect(facts.includes(fact), `the plan does not show ${fact}, but ${facts}`)
   const shown = (await page.locator("article").textContent()) ?? ""
-  for (const part of ["process", "with your own power", command]) {
+  for (const part of ["process", "as you", command]) {
     expect(shown.includes(part), `the question does not show ${part}`)
   }
   await page.getByRole("button", { name: "Approve" }).click()
@@ -325,7 +325,7 @@ const smooth = async (page: Page, what: string): Promise<void> => {
 }
 
 const flooding: Step = async ({ page }) => {
-  const many = await Promise.all(Array.from({ length: 110 }, openSession))
+  const many = await Promise.all(Array.from({ length: 120 }, openSession))
   // A reader of an empty FIFO waits without a process of its own.
   execFileSync("mkfifo", [path.join(project, "empty")])
   const ticking = 'exec 3<>empty; while :; do echo "line $((n++))"; read -t 0.09 -u 3; done'

@@ -1,11 +1,9 @@
 /** Debian's Chromium, headless, and pages of a daemon in it. */
 import * as fs from "node:fs"
-import { createRequire } from "node:module"
 import * as path from "node:path"
+import axe from "axe-core"
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core"
 import type { Daemon } from "./daemon.ts"
-
-const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js")
 
 const executable = (): string => {
   const places = [
@@ -63,7 +61,7 @@ interface Violation {
 /** What axe finds, a line each. */
 export const accessibility = async (page: Page): Promise<ReadonlyArray<string>> => {
   // Put in by the debugger, so that the page's policy stays as it is.
-  await page.evaluate(fs.readFileSync(axe, "utf8"))
+  await page.evaluate(axe.source)
   const { violations } = (await page.evaluate("axe.run()")) as { violations: ReadonlyArray<Violation> }
   return violations.map(
     ({ id, impact, nodes }) =>

@@ -11,9 +11,9 @@ const tooSoon = 300
 /** What a risk means for whoever decides. */
 const meanings: Record<string, string> = {
   read_only: "reads, and changes nothing",
-  filesystem: "touches files",
-  process: "runs a program with your own power",
-  delegate: "hands over to another agent, which acts without asking here"
+  filesystem: "changes files, or reads a secret",
+  process: "runs a program as you",
+  delegate: "hands over to another agent, which asks nobody here"
 }
 
 const list = byId("question-list", HTMLElement)
@@ -46,8 +46,8 @@ interface Surroundings {
 }
 
 const leftOf = (milliseconds: number): string => {
-  if (milliseconds < 60_000) return `denied in ${Math.max(0, Math.ceil(milliseconds / 1000))} s`
-  return `denied in ${Math.floor(milliseconds / 60_000)} min`
+  if (milliseconds < 60_000) return `${Math.max(0, Math.ceil(milliseconds / 1000))} s left`
+  return `${Math.floor(milliseconds / 60_000)} min left`
 }
 
 const isField = (target: EventTarget | null): boolean => target instanceof Element && target.matches("input")
@@ -155,7 +155,7 @@ export const questions = ({ announce, isLive, onCount, onNew, say }: Surrounding
       autocomplete: "off",
       placeholder: "optional; the agent is told"
     })
-    const left = element("span", { className: "left" })
+    const left = element("span", { className: "left", title: "Nobody's answer counts as a no." })
     const entry: Entry = {
       id,
       callId: call_id,

@@ -201,7 +201,7 @@ export const sessions = ({ say }: { readonly say: (text: string) => void }) => {
       "details",
       { className: "session" },
       summary,
-      element("p", { className: "about" }, about.join(" · ")),
+      element("p", { className: "about" }, ...about.map((part) => element("span", {}, part))),
       callsNode
     )
     const session: Session = {
