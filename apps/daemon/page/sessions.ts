@@ -70,10 +70,11 @@ interface End {
   readonly result?: unknown
 }
 
-const outputIn = (result: unknown): string =>
-  typeof result === "object" && result !== null && "output" in result && typeof result.output === "string"
-    ? result.output
-    : ""
+/** A field of a result, where that has such a text. */
+const textIn = (result: unknown, name: string): string => {
+  const value = typeof result === "object" && result !== null ? new Map(Object.entries(result)).get(name) : undefined
+  return typeof value === "string" ? value : ""
+}
 
 /** A path by its last name, and where that is. */
 const folder = (workspace: string): HTMLElement => {
@@ -222,7 +223,7 @@ export const sessions = ({ say }: { readonly say: (text: string) => void }) => {
     node.addEventListener(
       "toggle",
       () => {
-        if (node.open) void load(session)
+        if (node.open) void load(session).then(() => recall(session))
       },
       { once: true }
     )
@@ -318,7 +319,7 @@ export const sessions = ({ say }: { readonly say: (text: string) => void }) => {
     answered.add(call)
     try {
       const { result } = await ask<CallInfo>(path("sessions", session.id, "calls", call.id))
-      const printed = outputIn(result?.result)
+      const printed = textIn(result?.result, "output")
       if (call.output === undefined && printed !== "") outputOf(call).replace(printed)
       call.details.append(disclosure("Answer as JSON", () => box(`the answer of ${call.id}`, json(result ?? null))))
     } catch (error) {
@@ -334,8 +335,10 @@ export const sessions = ({ say }: { readonly say: (text: string) => void }) => {
     call.node.classList.remove("live")
     if (hadFocus) call.summary.focus()
     call.clock.textContent = call.startedAt === undefined ? "" : spanOf(Date.now() - call.startedAt)
+    // Who was not asked about it has not been told what it does.
+    if (call.gist.textContent === "") call.gist.textContent = inline(textIn(result, "path") || textIn(result, "name"))
     // Live output leaves out what came too fast, and all of a call that was over at once.
-    const printed = outputIn(result)
+    const printed = textIn(result, "output")
     if (printed !== "") outputOf(call).replace(printed)
     if (error !== undefined) {
       const why = element("p", { className: "error" })
@@ -404,7 +407,6 @@ export const sessions = ({ say }: { readonly say: (text: string) => void }) => {
       else move(session, call, state)
     }
     later()
-    if (session.isTouched) await recall(session)
   }
 
   return {

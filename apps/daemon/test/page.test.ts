@@ -115,9 +115,12 @@ describe("the page", () => {
         assert.strictEqual(
           headers["content-security-policy"],
           "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
-            "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+            "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+            "require-trusted-types-for 'script'; trusted-types 'none'"
         )
         assert.strictEqual(headers["x-content-type-options"], "nosniff")
+        assert.strictEqual(headers["cross-origin-resource-policy"], "same-origin")
+        assert.strictEqual(headers["cross-origin-opener-policy"], "same-origin")
         assert.strictEqual(headers["referrer-policy"], "no-referrer")
         assert.strictEqual(headers["cache-control"], "no-store")
         assert.isTrue(text.length > 100, target)
