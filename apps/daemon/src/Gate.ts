@@ -126,6 +126,12 @@ const signIn = (way: Tcp, ticket: string, cookies: string | undefined) =>
 const signInText = (why: string) =>
   HttpServerResponse.text(`${why}\n\nscv daemon open gives a new one.\n`, { status: 401 })
 
+/** A browser sends no cookie along with a link of somebody else's, and takes none. */
+const linkedText = HttpServerResponse.text(
+  "A link on another page does not open this one. Copy the address into the browser's own address bar.\n",
+  { status: 403 }
+)
+
 const surfaceOf = (way: Way, admitted: Admitted, agent: string | undefined): string =>
   admitted === "page"
     ? "the page, over loopback TCP"
@@ -150,8 +156,11 @@ export const guarded =
       const { headers, method, url } = request
       const checked = yield* Effect.either(check(way, request))
       if (checked._tag === "Left") {
-        const isFront = pathOf(url) === "/" && checked.left.kind === "unauthorized"
-        return isFront ? signInText("This page opens by an address of its own.") : yield* checked.left
+        const isFront = way._tag === "Tcp" && isSafe(method) && pathOf(url) === "/"
+        if (isFront && checked.left.kind === "unauthorized")
+          return signInText("This page opens by an address of its own.")
+        if (isFront && way.authorities.includes(headers.host ?? "")) return linkedText
+        return yield* checked.left
       }
       const admitted = checked.right
       const ticket = ticketOf(method, url)

@@ -131,6 +131,94 @@ describe("the page", () => {
     })
   )
 
+  it.scopedLive("answers to no name but this machine's own, and to no other page, whatever they bring", () =>
+    Effect.gen(function* () {
+      const { cookie, daemon, where } = yield* signedIn
+      const { port } = where
+      const hosts = [
+        "evil.example",
+        `evil.example:${port}`,
+        `127.0.0.1.evil.example:${port}`,
+        `127.0.0.1:${port}@evil.example`,
+        `127.0.0.1:${port}.`,
+        "127.0.0.1",
+        `127.0.0.1:${port + 1}`,
+        `127.1:${port}`,
+        `0.0.0.0:${port}`,
+        `2130706433:${port}`,
+        `[::1]:${port}`,
+        `LOCALHOST:${port}`
+      ]
+      const token = fs.readFileSync(path.join(daemon.home, "state/token"), "utf8").trim()
+      for (const secret of [{ cookie }, { authorization: `Bearer ${token}` }]) {
+        for (const host of hosts) {
+          for (const target of ["/", "/v1/sessions", "/docs", "/page/proof"]) {
+            assert.strictEqual((yield* ask(where, target, { headers: { ...secret, host } })).status, 403, host)
+          }
+        }
+      }
+      // What a page elsewhere can make a browser ask, with the cookie in the worst case
+      const elsewhere = [
+        { "sec-fetch-site": "cross-site" },
+        { "sec-fetch-site": "same-site" },
+        { origin: "https://evil.example" },
+        { origin: `https://127.0.0.1:${port}` },
+        { origin: "null" }
+      ]
+      for (const headers of elsewhere) {
+        for (const target of ["/", "/v1/events", "/v1/approvals", "/page/key", "/page/proof"]) {
+          for (const method of ["GET", "HEAD", "OPTIONS", "DELETE"]) {
+            const answer = yield* ask(where, target, { method, headers: { cookie, ...headers } })
+            assert.strictEqual(answer.status, 403, `${method} ${target}`)
+            const allowed = Object.keys(answer.headers).filter((name) => name.startsWith("access-control-"))
+            assert.deepEqual(allowed, [])
+          }
+        }
+      }
+      // A link elsewhere spends no address.
+      const { target } = yield* address(daemon)
+      const linked = yield* ask(where, target, { headers: { "sec-fetch-site": "cross-site" } })
+      assert.strictEqual(linked.status, 403)
+      assert.include(linked.text, "address bar")
+      assert.strictEqual((yield* ask(where, target)).status, 303)
+    })
+  )
+
+  it.scopedLive("takes a ticket by one spelling only, and none that is made up", () =>
+    Effect.gen(function* () {
+      const daemon = yield* startDaemon()
+      const { target, ticket, where } = yield* address(daemon)
+      const spellings = [
+        `/?x=1&ticket=${ticket}`,
+        `//?ticket=${ticket}`,
+        `/?ticket=${ticket}&x=1`,
+        `/?ticket=${ticket}%00`,
+        `/?ticket= ${ticket}`.replace(" ", "%20"),
+        `/?TICKET=${ticket}`,
+        `/v1/sessions?ticket=${ticket}`,
+        "/?ticket=",
+        "/?ticket=__proto__",
+        `/?ticket=${"A".repeat(43)}`,
+        `/?ticket=${ticket.slice(0, -1)}`
+      ]
+      for (const spelling of spellings) {
+        const answer = yield* ask(where, spelling)
+        assert.strictEqual(answer.status, 401, spelling)
+        assert.isUndefined(answer.headers["set-cookie"], spelling)
+      }
+      assert.strictEqual((yield* ask(where, target)).status, 303)
+    })
+  )
+
+  it.scopedLive("is no secret of another daemon's", () =>
+    Effect.gen(function* () {
+      const { cookie } = yield* signedIn
+      const other = yield* address(yield* startDaemon())
+      const renamed = `scvd-${other.where.port}=${cookie.split("=")[1]}`
+      assert.strictEqual((yield* ask(other.where, "/", { headers: { cookie: `${cookie}; ${renamed}` } })).status, 401)
+    })
+  )
+
   it.scopedLive("changes something by its cookie only when the page itself asks", () =>
     Effect.gen(function* () {
       const { cookie, daemon, origin, where } = yield* signedIn
