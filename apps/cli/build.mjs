@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { build } from "esbuild"
+import { builtinModules } from "./builtinModules.mjs"
 import { licencesOf } from "./licences.mjs"
 
 const here = dirname(fileURLToPath(import.meta.url))
@@ -14,10 +15,13 @@ const command = join(dist, "scv.js")
 mkdirSync(dist, { recursive: true })
 for (const name of readdirSync(dist)) if (/\.(?:bundle|cache)\./.test(name)) rmSync(join(dist, name))
 
-const bundle = (entryPoints, external) =>
+// Effect asks for both while it loads, and Node makes them then, which takes longer than all that a call does with them.
+const unasked = { performance: "undefined", "process.stdout": "undefined" }
+
+const bundle = (entryPoints, options = {}) =>
   build({
     entryPoints,
-    external,
+    ...options,
     outdir: dist,
     outExtension: { ".js": ".cjs" },
     bundle: true,
@@ -27,12 +31,15 @@ const bundle = (entryPoints, external) =>
     minify: true,
     legalComments: "linked",
     metafile: true,
+    write: false,
+    plugins: [builtinModules],
     logLevel: "warning"
   })
 const main = join(here, "src/main.ts")
 const bundles = [
-  await bundle({ "scv.bundle": main, "call.bundle": join(here, "src/main.call.ts") }, ["@scv/mcp"]),
-  await bundle({ "mcp.bundle": main }, [])
+  await bundle({ "call.bundle": join(here, "src/main.call.ts") }, { define: unasked }),
+  await bundle({ "scv.bundle": main }, { external: ["@scv/mcp"] }),
+  await bundle({ "mcp.bundle": main })
 ]
 const inputs = Object.assign({}, ...bundles.map(({ metafile }) => metafile.inputs))
 writeFileSync(join(dist, "LICENSES.txt"), licencesOf({ inputs }, process.cwd()))

@@ -19,6 +19,8 @@ export interface EndedCall {
   readonly timeoutSeconds: number
   /** What ended it first, where it did not end by itself. */
   readonly cause: "cancelled" | "timed_out" | undefined
+  /** What it came to, where it came to its end. */
+  readonly outcome: Outcome | undefined
   readonly partial: Outcome | undefined
   readonly committed: Outcome | undefined
 }
@@ -52,16 +54,16 @@ export const ofInterruption = (call: EndedCall, cause: "cancelled" | "timed_out"
 /** Whether a call broke: it has no answer, and nobody ended it. */
 export const isBroken = (
   { cause }: EndedCall,
-  exit: Exit.Exit<Outcome, ToolError>
-): exit is Exit.Failure<Outcome, ToolError> =>
+  exit: Exit.Exit<void, ToolError>
+): exit is Exit.Failure<void, ToolError> =>
   Exit.isFailure(exit) && cause === undefined && Option.isNone(Cause.failureOption(exit.cause))
 
 /** The end of a call that ran. */
-export const ofExit = (call: EndedCall, exit: Exit.Exit<Outcome, ToolError>): Ending => {
-  if (Exit.isSuccess(exit)) return ofOutcome(call, exit.value)
+export const ofExit = (call: EndedCall, exit: Exit.Exit<void, ToolError>): Ending => {
+  if (call.outcome !== undefined) return ofOutcome(call, call.outcome)
   if (call.committed !== undefined) return ofOutcome(call, call.committed)
   if (call.cause !== undefined) return ofInterruption(call, call.cause)
-  const failure = Cause.failureOption(exit.cause)
+  const failure = Exit.isFailure(exit) ? Cause.failureOption(exit.cause) : Option.none()
   return Option.isSome(failure)
     ? ofError(failure.value.kind, failure.value.message)
     : ofError("internal", `${call.tool}: the tool broke; this is a fault in it, not in the call`)

@@ -128,7 +128,9 @@ export const run = (
         const left = Math.min(Math.max(since, lastOutput) + idle, since + maxDrain) - now
         return left <= 0 ? Effect.void : Effect.zipRight(Effect.sleep(left), quiet)
       })
-      return Effect.raceFirst(Effect.interruptible(process.outputEnd), Effect.interruptible(quiet))
+      const ended = Effect.raceFirst(Effect.interruptible(process.outputEnd), Effect.interruptible(quiet))
+      // Most programs leave nobody who holds the output, and a race takes longer than all that is left to do.
+      return Effect.if(process.hasOutputEnded, { onTrue: () => Effect.void, onFalse: () => ended })
     }
 
     const isUntold = (member: Member): boolean => !member.inGroup && !ending.told.has(nameOf(member))

@@ -50,6 +50,8 @@ export interface Process {
   readonly exit: Effect.Effect<ExitStatus>
   /** Waits until nobody holds the output open any more. */
   readonly outputEnd: Effect.Effect<void>
+  /** Whether that is so already. */
+  readonly hasOutputEnded: Effect.Effect<boolean>
   /** The live processes of the group, and the known descendants outside it; zombies are not alive. */
   readonly members: Effect.Effect<ReadonlyArray<Member>>
   /**

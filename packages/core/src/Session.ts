@@ -117,15 +117,27 @@ const maxRetries = 3
 /** `Omit` that keeps the members of a union apart. */
 type Unnumbered<Event> = Event extends unknown ? Omit<Event, "seq" | "id"> : never
 
-/** A call that has not ended, as its session keeps it. */
+/**
+ * A call that has not ended, as its session keeps it. What is large in it stays out of fibers and deferreds, and is let go
+ * at its end: those are held by functions that V8 allocates as old, which keep what they see until the next full
+ * collection, and every young one copies it.
+ */
 interface LiveCall extends Mutable<Ending.EndedCall> {
   readonly id: string
   readonly prepare: Effect.Effect<PreparedCall, ToolError>
-  readonly done: Deferred.Deferred<ToolResult>
+  readonly done: Deferred.Deferred<void>
   readonly hurry: Deferred.Deferred<void>
   readonly audit: AuditLog.CallAudit
-  isAnswered: boolean
-  fiber: Fiber.Fiber<Outcome, ToolError> | undefined
+  /** Hands over its answer, once. */
+  answer: ((result: ToolResult) => void) | undefined
+  fiber: Fiber.Fiber<void, ToolError> | undefined
+}
+
+/** A call in the queue: what waits for its end, and its answer from then on. */
+interface Enqueued {
+  readonly id: string
+  readonly done: Effect.Effect<void>
+  readonly answer: Effect.Effect<ToolResult>
 }
 
 const freshId: Effect.Effect<string> = Effect.map(Effect.replicateEffect(Random.nextIntBetween(0, 16), 12), (digits) =>
@@ -178,21 +190,25 @@ export const make = (
         if (Option.getOrElse(events.unsafeSize(), () => 0) < maxLag) unsafeEmit(call.id, { event: "progress", text })
       })
 
+    /** Uninterruptible where it runs: `Effect.uninterruptible` here would hold the ending. */
     const finish = (call: LiveCall, ending: Ending.Ending): Effect.Effect<void> =>
       Effect.suspend(() => {
         // Of a cancel and the worker, the first to get here answers.
-        if (call.isAnswered) return Effect.void
-        call.isAnswered = true
+        const { answer } = call
+        if (answer === undefined) return Effect.void
+        call.answer = undefined
+        call.outcome = call.partial = call.committed = undefined
         const result: ToolResult = { call_id: call.id, tool: call.tool, ...ending }
         return Effect.zipRight(
           call.audit.ended(result),
           Effect.sync(() => {
             live.delete(call.id)
             unsafeEmit(call.id, { event: "completed", result })
-            Deferred.unsafeDone(call.done, Effect.succeed(result))
+            answer(result)
+            Deferred.unsafeDone(call.done, Effect.void)
           })
         )
-      }).pipe(Effect.uninterruptible)
+      })
 
     // Ending a call
 
@@ -213,14 +229,20 @@ export const make = (
         if (call.cause !== undefined) return hurry(call)
         call.cause = "cancelled"
         return call.fiber === undefined ? finish(call, Ending.ofInterruption(call, "cancelled")) : interrupt(call)
-      })
+      }).pipe(Effect.uninterruptible)
 
-    /** Runs a part of a call under a deadline. The timer runs on through the part's release, to end its grace. */
+    const expireAt = (call: LiveCall, moment: number): Effect.Effect<void> =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.delay(expire(call), Math.max(0, moment - now)))
+
+    /**
+     * Runs a part of a call under a deadline. The timer runs on through the part's release, to end its grace. It goes by
+     * the moment at which the part begins: a forked fiber begins when the part first waits, which a spawn delays.
+     */
     const within = <A, E>(call: LiveCall, seconds: number, part: Effect.Effect<A, E>): Effect.Effect<A, E> =>
       Effect.acquireUseRelease(
-        Effect.suspend(() => {
+        Effect.flatMap(Clock.currentTimeMillis, (now) => {
           call.timeoutSeconds = seconds
-          return Effect.forkDaemon(Effect.interruptible(Effect.delay(expire(call), `${seconds} seconds`)))
+          return Effect.forkDaemon(Effect.interruptible(expireAt(call, now + seconds * 1000)))
         }),
         () => part,
         Fiber.interrupt
@@ -295,7 +317,7 @@ export const make = (
         return { exit, asks }
       })
 
-    const life = (call: LiveCall): Effect.Effect<Outcome, ToolError> =>
+    const life = (call: LiveCall): Effect.Effect<void, ToolError> =>
       Effect.gen(function* () {
         for (let retries = 0; ; retries++) {
           const { asks, exit } = yield* attempt(call, retries === 0)
@@ -305,13 +327,15 @@ export const make = (
             retries < maxRetries &&
             Exit.isFailure(exit) &&
             Option.exists(Cause.failureOption(exit.cause), (error) => error.kind === "changed")
-          if (!again) return yield* exit
+          if (again) continue
+          call.outcome = yield* exit
+          return
         }
       })
 
     const work = (call: LiveCall): Effect.Effect<void> =>
       Effect.gen(function* () {
-        if (call.isAnswered) return
+        if (call.answer === undefined) return
         const fiber = yield* Effect.forkDaemon(Effect.interruptible(life(call)))
         call.fiber = fiber
         const exit = yield* Fiber.await(fiber)
@@ -332,7 +356,7 @@ export const make = (
           yield* emit(id, { event: "proposed", tool })
           yield* emit(id, { event: "completed", result })
         }
-        return { id, result: Effect.succeed(result) }
+        return { id, done: Effect.void, answer: Effect.succeed(result) }
       })
 
     const decodingBroke =
@@ -344,43 +368,49 @@ export const make = (
         return Effect.zipRight(Effect.logError(`${tool.name}: decoding broke`, cause), Effect.fail(broken))
       }
 
-    const submit = (request: CallRequest): Effect.Effect<Call, CallIdInUse> =>
+    /** The tool of a call and what prepares it, where the call may wait in the queue. */
+    const admit = ({ input, tool }: CallRequest) =>
+      Effect.gen(function* () {
+        const found = yield* registry.get(tool)
+        const prepare = yield* Effect.catchAllCause(found.decode(input), decodingBroke(found))
+        if (live.size >= maxWaiting) {
+          return yield* new ToolError({ kind: "limit", message: `more than ${maxWaiting} calls are waiting` })
+        }
+        return { found, prepare }
+      })
+
+    const enqueue = (request: CallRequest): Effect.Effect<Enqueued, CallIdInUse> =>
       Effect.gen(function* () {
         const id = request.id ?? nextId()
         if (live.has(id)) return yield* new CallIdInUse({ id })
         // The name is the caller's text until the registry knows it.
         const tool = Display.bounded(request.tool, 64)
         if (closed) return yield* refused(id, tool, { kind: "cancelled", message: "the session has ended" })
-        const prepared = yield* Effect.either(
-          Effect.gen(function* () {
-            const found = yield* registry.get(request.tool)
-            const prepare = yield* Effect.catchAllCause(found.decode(request.input), decodingBroke(found))
-            if (live.size >= maxWaiting) {
-              return yield* new ToolError({ kind: "limit", message: `more than ${maxWaiting} calls are waiting` })
-            }
-            return { found, prepare }
-          })
-        )
+        const prepared = yield* Effect.either(admit(request))
         if (prepared._tag === "Left") return yield* refused(id, tool, prepared.left)
+        const answered: { result: ToolResult | undefined } = { result: undefined }
         const call: LiveCall = {
           id,
           tool,
           outputLimitBytes: Option.getOrElse(prepared.right.found.outputLimitBytes, () => limits.outputLimitBytes),
           prepare: prepared.right.prepare,
-          done: yield* Deferred.make<ToolResult>(),
+          done: yield* Deferred.make<void>(),
           hurry: yield* Deferred.make<void>(),
           audit: yield* audit(id, tool, prepared.right.found),
-          isAnswered: false,
+          answer: (result) => {
+            answered.result = result
+          },
           cause: undefined,
           timeoutSeconds: limits.commandTimeoutSeconds,
           fiber: undefined,
+          outcome: undefined,
           partial: undefined,
           committed: undefined
         }
         live.set(id, call)
         yield* emit(id, { event: "proposed", tool })
         yield* Queue.offer(queue, call)
-        return { id, result: Deferred.await(call.done) }
+        return { id, done: Deferred.await(call.done), answer: Effect.sync(() => answered.result!) }
       }).pipe(Effect.uninterruptible)
 
     const nextId = (): string => {
@@ -416,11 +446,15 @@ export const make = (
       id: sessionId,
       workspace: workspace.path,
       tools: registry.tools,
-      submit,
+      submit: (request) =>
+        Effect.map(enqueue(request), ({ answer, done, id }) => ({ id, result: Effect.zipRight(done, answer) })),
       call: (request) =>
         Effect.uninterruptibleMask((restore) =>
-          Effect.flatMap(submit(request), (call) =>
-            restore(call.result).pipe(Effect.onInterrupt(() => Effect.zipRight(cancel(call.id), call.result)))
+          Effect.flatMap(enqueue(request), ({ answer, done, id }) =>
+            restore(done).pipe(
+              Effect.onInterrupt(() => Effect.zipRight(cancel(id), done)),
+              Effect.zipRight(answer)
+            )
           )
         ),
       cancel,

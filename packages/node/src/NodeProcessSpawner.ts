@@ -143,6 +143,7 @@ const spawnOn = (machine: Machine, request: ProcessSpawner.SpawnRequest) =>
       keepsOrder,
       exit: Deferred.await(exit),
       outputEnd: Deferred.await(outputEnd),
+      hasOutputEnded: Deferred.isDone(outputEnd),
       members: Effect.promise(() => family.members()),
       signal: (signal, members) => Effect.promise(() => family.signal(signal, members))
     } satisfies ProcessSpawner.Process

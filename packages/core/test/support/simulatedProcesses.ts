@@ -197,6 +197,7 @@ export const make = (tree: Tree) =>
             keepsOrder: true,
             exit: Deferred.await(exit),
             outputEnd: Deferred.await(outputEnd),
+            hasOutputEnded: Deferred.isDone(outputEnd),
             members: Effect.sync(() =>
               processes.filter(isKnownAlive).map(({ born, inGroup, pid }) => ({
                 pid,

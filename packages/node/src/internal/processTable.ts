@@ -76,19 +76,31 @@ const hasNoEnvironment = (pid: number): boolean => {
   return size === "0" || (to !== "0" && from === to)
 }
 
+/** Whether a number is that of a process, and not of one of its threads, which /proc shows to those who ask by number. */
+const isProcess = (pid: number): boolean => (readProc(`/proc/${pid}/status`) ?? "").includes(`\nTgid:\t${pid}\n`)
+
+/** As many numbers are asked for one by one sooner than all that are in use are listed. */
+const few = 16
+
+const numbersBetween = (from: number, to: number): ReadonlyArray<number> =>
+  to - from < few
+    ? Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => from + index)
+        // It fails without an error to be made.
+        .filter((pid) => fs.existsSync(`/proc/${pid}`))
+        .filter(isProcess)
+    : fs
+        .readdirSync("/proc")
+        // A name that is no number compares with none.
+        .map(Number)
+        .filter((pid) => pid >= from && pid <= to)
+
 const isEntry = (entry: Entry | undefined): entry is Entry => entry !== undefined
 
 /** By Linux' /proc. All of it is synchronous: it reads memory, not a disk. */
 export const byProc = {
   get: (pids: ReadonlyArray<number>): ReadonlyArray<Entry> => pids.map(statOf).filter(isEntry),
   list: (from = 0, to = Number.POSITIVE_INFINITY): ReadonlyArray<Entry> =>
-    fs
-      .readdirSync("/proc")
-      // A name that is no number compares with none.
-      .map(Number)
-      .filter((pid) => pid >= from && pid <= to)
-      .map(statOf)
-      .filter(isEntry),
+    numbersBetween(from, to).map(statOf).filter(isEntry),
   hasTag: (pid: number, tag: string): boolean | undefined => {
     const environment = readProc(`/proc/${pid}/environ`)
     if (environment === undefined) return false
