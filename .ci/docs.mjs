@@ -1,5 +1,6 @@
 // Runs every snippet of the README and of docs/*.md, in this folder and in their order: each command of an `sh` block, and
-// each `ts` block as a program of its own, after all of them were type-checked. What cannot be run is in other fences.
+// each `ts` block as a program of its own, after all of them were type-checked. What cannot be run is in other fences. An
+// argument, `sh` or `ts`, picks blocks of one kind.
 import { spawnSync } from "node:child_process"
 import {
   existsSync,
@@ -111,9 +112,10 @@ const runPrograms = () => {
   }
 }
 
+const [, , kind] = process.argv
 try {
-  runCommands()
-  runPrograms()
+  if (kind !== "ts") runCommands()
+  if (kind !== "sh") runPrograms()
 } finally {
   rmSync(home, { recursive: true, force: true })
 }

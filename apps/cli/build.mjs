@@ -16,6 +16,7 @@ mkdirSync(dist, { recursive: true })
 for (const name of readdirSync(dist)) if (/\.(?:bundle|cache)\./.test(name)) rmSync(join(dist, name))
 
 // Effect asks for both while it loads, and Node makes them then, which takes longer than all that a call does with them.
+// What needs one of them imports it: node:perf_hooks has the former.
 const unasked = { performance: "undefined", "process.stdout": "undefined" }
 
 const bundle = (entryPoints, options = {}) =>

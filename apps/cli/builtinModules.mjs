@@ -8,7 +8,7 @@ const copied = /([\w$]+) ?= ?[\w$]+\(require\("(node:[\w/]+)"\), ?1\)/g
 const plain = /([\w$]+) ?= ?require\("(node:[\w/]+)"\)/g
 
 /** Slow to load, and not needed by every run. */
-const lazy = new Set(["node:child_process", "node:net", "node:timers/promises", "node:tty"])
+const lazy = new Set(["node:child_process", "node:net", "node:perf_hooks", "node:timers/promises", "node:tty"])
 
 /** Loads a module when something of it is first used. */
 const loader = "const __lazy=(id)=>new Proxy({},{get:(_,name)=>require(id)[name]});"

@@ -1,5 +1,6 @@
 /** Single keys from the terminal, without a line end. */
 import * as fs from "node:fs"
+import { performance } from "node:perf_hooks"
 import * as tty from "node:tty"
 import * as Effect from "effect/Effect"
 import * as Mailbox from "effect/Mailbox"

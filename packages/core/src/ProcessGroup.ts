@@ -83,6 +83,13 @@ const nameOf = ({ pid, start }: Member): string => `${pid} ${start}`
 /** The waits between two looks at the members, in milliseconds: short at first, since most end at once. */
 const looks = [1, 2, 4, 8, 16, 25, 50, 100] as const
 
+/** The wait after a look. To look at many takes the processor from them, which they need to end. */
+const waitAfter = (look: number, { length }: ReadonlyArray<Member>): number =>
+  Math.max(looks[Math.min(look, looks.length - 1)]!, Math.min(length / 8, 25))
+
+/** Milliseconds that a leader that was sent TERM is waited for before the first look. */
+const firstWait = 4
+
 /** Runs a program to its end and answers with what came of it. Interruption publishes the output so far to `partial`. */
 export const run = (
   { outputLimitBytes, request, strays }: Options,
@@ -145,8 +152,9 @@ export const run = (
       })
 
     /**
-     * Looks at the members, at growing distances, until there are none that count, or until a moment. Who has left the
-     * group without having been told is told; the group is told once, since it may be cleaning up.
+     * Looks at the members, at growing distances, until there are none that count, or until a moment; answers with all
+     * that the last look saw. Who has left the group without having been told is told; the group is told once, since it
+     * may be cleaning up.
      */
     const awaitNone = (
       process: Process,
@@ -155,16 +163,20 @@ export const run = (
     ): Effect.Effect<ReadonlyArray<Member>> =>
       Effect.gen(function* () {
         for (let look = 0; ; look++) {
-          const left = (yield* process.members).filter(counts)
+          const members = yield* process.members
+          const left = members.filter(counts)
           yield* tell(process, left.filter(isUntold))
           const rest = until - clock.unsafeCurrentTimeMillis()
-          if (left.length === 0 || rest <= 0) return left
-          yield* Effect.sleep(Math.min(rest, looks[Math.min(look, looks.length - 1)]!))
+          if (left.length === 0 || rest <= 0) return members
+          yield* Effect.sleep(Math.min(rest, waitAfter(look, left)))
         }
       })
 
-    /** Ends the members that count: TERM, the grace, KILL. Who cannot be ended is still a member afterwards. */
-    const end = (process: Process, counts: (member: Member) => boolean): Effect.Effect<void> =>
+    const firstEnd = (process: Process): Effect.Effect<void> =>
+      Effect.raceFirst(Effect.asVoid(process.exit), Effect.sleep(firstWait))
+
+    /** Ends the members that count: TERM, the grace, KILL. Answers with all that are left: who cannot be ended is. */
+    const end = (process: Process, counts: (member: Member) => boolean): Effect.Effect<ReadonlyArray<Member>> =>
       Effect.gen(function* () {
         if (!ending.killed && !(yield* context.isHurried)) {
           const members = (yield* process.members).filter(counts)
@@ -174,21 +186,26 @@ export const run = (
             yield* tell(process, members)
           }
           const left = yield* Effect.raceFirst(
-            Effect.interruptible(awaitNone(process, counts, ending.graceEnd)),
+            Effect.interruptible(Effect.zipRight(firstEnd(process), awaitNone(process, counts, ending.graceEnd))),
             Effect.interruptible(Effect.as(context.hurry, undefined))
           )
-          if (left?.length === 0) return
+          if (left !== undefined && !left.some(counts)) return left
         }
         ending.killed = true
         const until = clock.unsafeCurrentTimeMillis() + maxReap
         for (let look = 0; ; look++) {
-          const left = (yield* process.members).filter(counts)
-          if (left.length === 0 || (look >= minLooks && clock.unsafeCurrentTimeMillis() >= until)) return
+          const members = yield* process.members
+          const left = members.filter(counts)
+          if (left.length === 0 || (look >= minLooks && clock.unsafeCurrentTimeMillis() >= until)) return members
           // Again and again: what forks while it is killed is found by the next look.
           yield* process.signal("KILL", left)
-          yield* Effect.sleep(looks[Math.min(look, looks.length - 1)]!)
+          yield* Effect.sleep(waitAfter(look, left))
         }
       })
+
+    /** Who of those that were left is there after a wait: of none, none. */
+    const stillOf = (process: Process, left: ReadonlyArray<Member>): Effect.Effect<ReadonlyArray<Member>> =>
+      left.length === 0 ? Effect.succeed(left) : process.members
 
     /** The leader ends by itself; what it leaves behind is ended or reported. */
     const settle = (process: Process): Effect.Effect<Output> =>
@@ -199,15 +216,15 @@ export const run = (
         const isOurs = strays === "end" ? () => true : (member: Member) => member.inGroup
         const wereEnded = members.some(isOurs)
         if (!wereEnded) return outputOf(process, members, false)
-        yield* end(process, isOurs)
+        const left = yield* end(process, isOurs)
         yield* drain(process)
-        return outputOf(process, yield* process.members, true)
+        return outputOf(process, yield* stillOf(process, left), true)
       })
 
     /** The call is cancelled or out of time: everything that is known of it ends. */
     const abandon = (process: Process): Effect.Effect<void> =>
       Effect.gen(function* () {
-        yield* end(process, () => true)
+        const left = yield* end(process, () => true)
         yield* Effect.raceFirst(
           Effect.interruptible(
             Effect.map(process.exit, (status) => {
@@ -217,7 +234,7 @@ export const run = (
           Effect.interruptible(Effect.sleep(idle))
         )
         yield* drain(process)
-        yield* context.partial(outputOf(process, yield* process.members, false))
+        yield* context.partial(outputOf(process, yield* stillOf(process, left), false))
       })
 
     return yield* Effect.scoped(

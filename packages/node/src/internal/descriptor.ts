@@ -1,5 +1,5 @@
 /**
- * What is done to an open descriptor on another thread. None of it is interruptible: a descriptor must not be closed,
+ * What is done to an open descriptor, on another thread where it can take long. None of it is interruptible: a descriptor must not be closed,
  * and its number given to another file, while it is in use.
  */
 import * as fs from "node:fs"
@@ -24,10 +24,19 @@ export const fill = (fd: number, buffer: Uint8Array, position: number): Effect.E
     return filled
   })
 
+/** As many bytes are in the page cache sooner than another thread is awake. */
+const short = 65_536
+
+const writeNow = (fd: number, bytes: Uint8Array): Effect.Effect<number, NodeJS.ErrnoException> =>
+  Effect.try({
+    try: () => fs.writeSync(fd, bytes, 0, bytes.length, 0),
+    catch: (error) => error as NodeJS.ErrnoException
+  })
+
 /** Writes all bytes from the start of a file. */
 export const writeAll = (fd: number, bytes: Uint8Array): Effect.Effect<void, NodeJS.ErrnoException> =>
   Effect.gen(function* () {
-    let written = 0
+    let written = bytes.length <= short ? yield* writeNow(fd, bytes) : 0
     while (written < bytes.length) {
       written += yield* onThread<number>((done) => fs.write(fd, bytes, written, bytes.length - written, written, done))
     }

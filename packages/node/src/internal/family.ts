@@ -1,4 +1,5 @@
 /** The processes of one call, found again wherever they are, and signalled only while they are who they were. */
+import { performance } from "node:perf_hooks"
 import { setImmediate } from "node:timers/promises"
 import type { ProcessSpawner } from "@scv/core"
 import { codeOf } from "./errno.ts"

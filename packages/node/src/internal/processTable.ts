@@ -47,11 +47,15 @@ const readProc = (path: string): string | undefined => {
   }
 }
 
-/** Source: proc_pid_stat(5). The second field may hold anything, so the rest is counted from its end. */
-const fieldsOf = (stat: string): ReadonlyArray<string> => stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+/**
+ * The fields of a stat file from the third on, as many as are asked for. Source: proc_pid_stat(5). The second field may
+ * hold anything, so the rest is counted from its end.
+ */
+const fieldsOf = (stat: string, count: number): ReadonlyArray<string> =>
+  stat.slice(stat.lastIndexOf(")") + 2).split(" ", count)
 
 const parseStat = (pid: number, stat: string): Entry => {
-  const [state = "", parent, group, ...rest] = fieldsOf(stat)
+  const [state = "", parent, group, ...rest] = fieldsOf(stat, 20)
   return {
     pid,
     parent: Number(parent),
@@ -71,7 +75,7 @@ const statOf = (pid: number): Entry | undefined => {
  * middle of execve(2) the old one is gone and the new one has no place yet.
  */
 const hasNoEnvironment = (pid: number): boolean => {
-  const fields = fieldsOf(readProc(`/proc/${pid}/stat`) ?? "")
+  const fields = fieldsOf(readProc(`/proc/${pid}/stat`) ?? "", 49)
   const [size, from, to] = [fields[20] ?? "0", fields[47] ?? "0", fields[48] ?? "0"]
   return size === "0" || (to !== "0" && from === to)
 }
