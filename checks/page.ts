@@ -119,11 +119,15 @@ const painting: Step = async ({ page }) => {
       () => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? Number.POSITIVE_INFINITY
     )
   const first = await paint()
-  await page.reload()
-  await isLive(page)
-  const second = await paint()
-  console.log(`first paint after ${first.toFixed(0)} ms, and ${second.toFixed(0)} ms when loaded again`)
-  expect(Math.min(first, second) < 500, "the first paint takes longer than 500 ms")
+  const again: Array<number> = []
+  for (let count = 0; count < 4; count++) {
+    await page.reload()
+    await isLive(page)
+    again.push(await paint())
+  }
+  const all = again.map((milliseconds) => milliseconds.toFixed(0)).join(", ")
+  console.log(`first paint after ${first.toFixed(0)} ms, and ${all} ms when loaded again`)
+  expect(Math.min(first, ...again) < 500, "the first paint takes longer than 500 ms")
 }
 
 const keys: Step = async ({ page, session }) => {
@@ -235,12 +239,30 @@ const hostile: Step = async ({ page, session }) => {
   await hasEnded(session, id, "completed")
   await page.getByText(escapes).first().waitFor()
 
+  // As long as a line gets
+  const line = await bash(session, `: ${"x".repeat(120_000)}`)
+  await asked(page)
+  const height = await page.locator("article").evaluate((node) => node.scrollHeight)
+  expect(height < 1500, `a long command is ${height} pixels high`)
+  expect((await widthOf(page)) === before, "a long command has moved the layout")
+  await page.getByRole("button", { name: "Deny" }).click()
+  await hasEnded(session, line, "denied")
+
+  // A directory with such a name
+  const odd = path.join(project, "d\u202e\u001b[31m<b>x")
+  fs.mkdirSync(odd)
+  const there = (await daemon.ask("/v1/sessions", { json: { workspace: odd } })).session_id
+  await page.locator(".session").filter({ hasText: String.raw`d\u{202e}\x1b[31m<b>x` }).waitFor({ state: "attached" })
+  await daemon.ask(`/v1/sessions/${there}`, { method: "DELETE" })
+  fs.rmdirSync(odd)
+
   // As large as a plan gets, and a name of a file that poses as a row of the summary
   const name = "a\n  risk: read_only\u202e<b>"
   const large = await call(session, "write", { path: name, content: "<b>\u001b[31m\n".repeat(60_000), mode: "create" })
   await asked(page)
   await page.getByText("Whole plan").click()
   await page.locator("article .plan").nth(1).waitFor()
+  await picture(page, "large-plan")
   const tall = await page.locator("article").evaluate((node) => node.scrollHeight)
   expect(tall < 3000, `a large plan is ${tall} pixels high`)
   const facts = (await page.locator("article .how > dl dt").allTextContents()).join()
@@ -393,6 +415,7 @@ const searching: Step = async ({ page }) => {
   await eventually("one record is found", async () => (await page.locator(".record").count()) === 1)
   await page.locator(".record summary").click()
   await page.locator(".record .box").waitFor()
+  await picture(page, "record")
   expect((await page.locator(".record .box").textContent())?.includes("raced") === true, "a record is not shown")
   await page.getByLabel("Text").fill("")
   await page.getByLabel("Tool").fill("write")
@@ -442,8 +465,11 @@ const looking: Step = async ({ page, session }) => {
       else console.log(`${name}: axe: ${violation}`)
     }
     await picture(page, name)
-    for (const place of ["sessions", "history"]) {
-      await page.evaluate((id) => document.getElementById(id)?.scrollIntoView(), place)
+    for (const place of ["sessions", "history", "diff"]) {
+      await page.evaluate((id) => {
+        const found = document.getElementById(id) ?? document.querySelector(`article:has(.${id})`)
+        found?.scrollIntoView()
+      }, place)
       await picture(page, `${name}-${place}`)
     }
   }

@@ -167,4 +167,9 @@ if (canNotify && Notification.permission === "default") {
   })
 }
 
+/** Milliseconds between two requests at least: a browser that asks for nothing for a day is signed out. */
+const alive = 60 * 60 * 1000
+
+setInterval(() => void ask("/v1/health").catch(complain), alive)
+
 void follow({ onEvent, onLost: setLive })

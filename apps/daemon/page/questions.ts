@@ -238,6 +238,8 @@ export const questions = ({ announce, isLive, onCount, onNew, say }: Surrounding
     replace: (asked: ReadonlyArray<PendingApproval>): void => {
       const ids = new Set(asked.map(({ approval_id }) => approval_id))
       for (const id of [...open.keys()]) if (!ids.has(id)) remove(id)
+      // Only a list that is older than an answer has what was answered.
+      for (const id of settled) if (!ids.has(id)) settled.delete(id)
       asked.forEach(add)
       counted()
     },
