@@ -78,7 +78,9 @@ export const history = ({ describe }: { readonly describe: (callId: string, gist
       for (const record of records) if (record.call_id !== undefined) describe(record.call_id, ofRecord(record))
       more.hidden = records.length < limit || page === pages.length - 1
       const nothing = wanted.length === 0 ? "No call is recorded yet." : "No recorded call matches."
-      const some = `The last ${records.length} calls${wanted.length === 0 ? "" : " that match"}, newest first.`
+      const calls = records.length === 1 ? "call" : `${records.length} calls`
+      const some =
+        wanted.length === 0 ? `The last ${calls}, newest first.` : `The last ${calls} that fit, newest first.`
       said.textContent = records.length === 0 ? nothing : some
     } catch (error) {
       if (turn === searched) said.textContent = inline(messageOf(error))

@@ -96,10 +96,10 @@ export const view = (question: PendingApproval): ReadonlyArray<HTMLElement> => {
   return [
     element("p", { className: "title" }, inline(title)),
     element("div", { className: "what" }, ...rows.filter(isLarge).map(figure)),
+    element("div", { className: "how" }, facts(about)),
     element(
       "div",
-      { className: "how" },
-      facts(about),
+      { className: "whole" },
       disclosure("Whole plan", () => element("div", {}, facts(ids), whole(question)))
     )
   ]

@@ -11,7 +11,7 @@ const tooSoon = 300
 /** What a risk means for whoever decides. */
 const meanings: Record<string, string> = {
   read_only: "reads, and changes nothing",
-  filesystem: "changes files, or reads a secret",
+  filesystem: "changes or reads files",
   process: "runs a program as you",
   delegate: "hands over to another agent, which asks nobody here"
 }
