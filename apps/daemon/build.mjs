@@ -1,5 +1,5 @@
 // Bundles `scvd` into one file, with the page in it.
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs"
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { build } from "esbuild"
@@ -19,12 +19,17 @@ const page = await build({
   logLevel: "warning"
 })
 
+const read = (name) => [name, readFileSync(join(here, "page", name), "utf8")]
+const files = Object.fromEntries([
+  ...["index.html", "style.css", "icon.svg", "icon-waiting.svg"].map(read),
+  ["page.js", page.outputFiles[0].text]
+])
+
 await build({
   entryPoints: [join(here, "src/main.ts")],
   outfile: join(dist, "scvd.js"),
   bundle: true,
-  loader: { ".html": "text", ".css": "text", ".svg": "text" },
-  define: { PAGE_SCRIPT: JSON.stringify(page.outputFiles[0].text) },
+  define: { PAGE_FILES: JSON.stringify(files) },
   platform: "node",
   target: "node20",
   format: "cjs",

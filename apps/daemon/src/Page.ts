@@ -4,14 +4,19 @@ import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
-import icon from "../page/icon.svg"
-import waitingIcon from "../page/icon-waiting.svg"
-import html from "../page/index.html"
-import style from "../page/style.css"
 import { SignIn } from "./SignIn.ts"
 
-/** `page/page.js` and what it imports, which the build bundles. */
-declare const PAGE_SCRIPT: string
+/** The files of `page/` by their names, its scripts as one: the build puts them in. Run from source there are none. */
+declare const PAGE_FILES: Readonly<Record<string, string>> | undefined
+
+const files = typeof PAGE_FILES === "undefined" ? {} : PAGE_FILES
+
+const types: Readonly<Record<string, string>> = {
+  html: "text/html",
+  css: "text/css",
+  js: "text/javascript",
+  svg: "image/svg+xml"
+}
 
 const contentPolicy = [
   "default-src 'none'",
@@ -27,9 +32,9 @@ const contentPolicy = [
   "trusted-types 'none'"
 ].join("; ")
 
-const file = (text: string, contentType: string) =>
+const file = (name: string, text: string) =>
   HttpServerResponse.text(text, {
-    contentType: `${contentType}; charset=utf-8`,
+    contentType: `${types[name.slice(name.lastIndexOf(".") + 1)]}; charset=utf-8`,
     headers: Headers.fromInput({
       "content-security-policy": contentPolicy,
       "cross-origin-opener-policy": "same-origin",
@@ -53,12 +58,10 @@ const proof = (prove: (nonce: string, authority: string) => string) =>
 export const layer = HttpApiBuilder.Router.use((router) =>
   Effect.gen(function* () {
     const { key, prove } = yield* SignIn
-    yield* router.get("/", file(html, "text/html"))
+    for (const [name, text] of Object.entries(files)) {
+      yield* router.get(name === "index.html" ? "/" : `/page/${name}`, file(name, text))
+    }
     yield* router.get(proofPath, proof(prove))
     yield* router.get("/page/key", plain(key))
-    yield* router.get("/page/style.css", file(style, "text/css"))
-    yield* router.get("/page/page.js", file(PAGE_SCRIPT, "text/javascript"))
-    yield* router.get("/page/icon.svg", file(icon, "image/svg+xml"))
-    yield* router.get("/page/icon-waiting.svg", file(waitingIcon, "image/svg+xml"))
   })
 )
