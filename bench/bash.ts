@@ -1,7 +1,5 @@
 /** Running programs: a call of `bash` against the least it must do, and how fast what runs is ended and read. */
 import { spawn } from "node:child_process"
-import * as fs from "node:fs"
-import * as os from "node:os"
 import * as path from "node:path"
 import * as readline from "node:readline"
 import { fileURLToPath } from "node:url"
@@ -14,13 +12,9 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import { auditLogIn } from "./auditLog.ts"
 import { type Benchmark, interleaved, type Row, repeated, summed, time } from "./measure.ts"
+import { scratch } from "./scratch.ts"
 
 const command = fileURLToPath(new URL("../apps/cli/dist/scv.js", import.meta.url))
-
-const scratch = Effect.acquireRelease(
-  Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "scv-bench-"))),
-  (made) => Effect.sync(() => fs.rmSync(made, { recursive: true, force: true }))
-)
 
 /**
  * Without a home there is no login profile: one can take a hundred milliseconds, on both sides, in which what is ours

@@ -1,6 +1,5 @@
 /** Reading: a contained read against one that trusts the path, and a whole call against the least it must do. */
 import * as fs from "node:fs"
-import * as os from "node:os"
 import * as path from "node:path"
 import { read } from "@scv/builtins"
 import { Approval, Directory, Limits, Session, ToolRegistry, Workspace } from "@scv/core"
@@ -9,11 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { auditLogIn } from "./auditLog.ts"
 import { type Benchmark, interleaved, repeated } from "./measure.ts"
-
-const scratch = Effect.acquireRelease(
-  Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "scv-bench-"))),
-  (made) => Effect.sync(() => fs.rmSync(made, { recursive: true, force: true }))
-)
+import { scratch } from "./scratch.ts"
 
 const line = "const answer = yield* question.pipe(Effect.orDie)\n"
 

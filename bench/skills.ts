@@ -1,6 +1,5 @@
 /** Finding skills: all of them read, and most of them over the maximum, against reading the same files by Node alone. */
 import * as fs from "node:fs"
-import * as os from "node:os"
 import * as path from "node:path"
 import { SkillCatalogue } from "@scv/builtins"
 import { Workspace } from "@scv/core"
@@ -8,13 +7,9 @@ import { NodeDirectory } from "@scv/node"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { type Benchmark, interleaved } from "./measure.ts"
+import { scratch } from "./scratch.ts"
 
 const count = 5000
-
-const scratch = Effect.acquireRelease(
-  Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "scv-bench-"))),
-  (made) => Effect.sync(() => fs.rmSync(made, { recursive: true, force: true }))
-)
 
 const description =
   "Use when a release is due: checks the version, the changelog and the tag, and says what is missing."

@@ -1,11 +1,11 @@
 /** How long one call takes from a shell, against Node that does nothing. */
 import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
-import * as os from "node:os"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
 import * as Effect from "effect/Effect"
 import { type Benchmark, interleaved, summed, time } from "./measure.ts"
+import { scratch } from "./scratch.ts"
 
 const command = fileURLToPath(new URL("../apps/cli/dist/scv.js", import.meta.url))
 
@@ -15,11 +15,6 @@ const node = (...args: ReadonlyArray<string>): Effect.Effect<void> =>
     if (error !== undefined) return Effect.die(error)
     return status === 0 ? Effect.void : Effect.dieMessage(`node ${args.join(" ")} ended with ${status}`)
   })
-
-const scratch = Effect.acquireRelease(
-  Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "scv-bench-"))),
-  (made) => Effect.sync(() => fs.rmSync(made, { recursive: true, force: true }))
-)
 
 export const startup: Benchmark = Effect.gen(function* () {
   const workspace = yield* scratch

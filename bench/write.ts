@@ -1,11 +1,11 @@
 /** Writing: a durable, contained replace against the least that a durable replace must do. */
 import * as fs from "node:fs"
-import * as os from "node:os"
 import * as path from "node:path"
 import { Directory } from "@scv/core"
 import { NodeDirectory } from "@scv/node"
 import * as Effect from "effect/Effect"
 import { type Benchmark, interleaved, repeated } from "./measure.ts"
+import { scratch } from "./scratch.ts"
 
 /** Temporary file, write, fsync, rename, fsync of the directory; the flushes on another thread, as a server must. */
 const replaceBare = async (at: string, content: Uint8Array): Promise<void> => {
@@ -22,10 +22,7 @@ const replaceBare = async (at: string, content: Uint8Array): Promise<void> => {
 
 /** A durable replace of 60 KiB through `Directory`, with what prepares it. */
 export const durableWrite: Benchmark = Effect.gen(function* () {
-  const at = yield* Effect.acquireRelease(
-    Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "scv-bench-"))),
-    (made) => Effect.sync(() => fs.rmSync(made, { recursive: true, force: true }))
-  )
+  const at = yield* scratch
   const content = Buffer.alloc(60 * 1024, "0123456789abcde\n")
   for (const name of ["ours", "bare"]) fs.writeFileSync(path.join(at, name), content)
   const directories = yield* Directory.Directories

@@ -1,7 +1,33 @@
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { fileURLToPath } from "node:url"
 import * as Effect from "effect/Effect"
-import { makeWorkspace, startScv } from "./scv.ts"
+import { build } from "esbuild"
+import { command, makeWorkspace, startProgram } from "./scv.ts"
+
+/** What writes: a vector that makes the calls that come by stdin, and tells of each. */
+export type Writer = ReadonlyArray<string>
+
+/** The built command. */
+export const session: Writer = [process.execPath, command, "session", "--yes"]
+
+/** The same tool in a session of its own, in half the time. */
+export const lean = Effect.map(makeWorkspace, (directory) => path.join(directory, "writer.cjs")).pipe(
+  Effect.tap((outfile) =>
+    Effect.promise(() =>
+      build({
+        entryPoints: [fileURLToPath(new URL("writer.ts", import.meta.url))],
+        outfile,
+        bundle: true,
+        platform: "node",
+        target: "node20",
+        minify: true,
+        logLevel: "error"
+      })
+    )
+  ),
+  Effect.map((outfile): Writer => [process.execPath, outfile])
+)
 
 const versionOf = (i: number): string => `v${i}:${"x".repeat(20_000)}:v${i}`
 
@@ -29,10 +55,10 @@ export interface Crashes {
 }
 
 /**
- * Kills a session that writes without pause, `count` times, each at a random moment, in one workspace; then lets a last
- * session write in peace.
+ * Kills a writer that writes without pause, `count` times, each at a random moment, in one workspace; then lets a last one
+ * write in peace.
  */
-export const crash = (count: number): Effect.Effect<Crashes> =>
+export const crash = (writer: Writer, count: number): Effect.Effect<Crashes> =>
   Effect.scoped(
     Effect.gen(function* () {
       const workspace = yield* makeWorkspace
@@ -61,7 +87,7 @@ export const crash = (count: number): Effect.Effect<Crashes> =>
 
       const round = Effect.scoped(
         Effect.gen(function* () {
-          const session = yield* startScv(["session", "--yes"], workspace)
+          const session = yield* startProgram(writer, workspace)
           const calls = Array.from({ length: 60 }, () => call(next++))
           session.write(calls.join(""))
           yield* session.until('"completed"')
@@ -79,7 +105,7 @@ export const crash = (count: number): Effect.Effect<Crashes> =>
         }
       }
 
-      const last = yield* startScv(["session", "--yes"], workspace)
+      const last = yield* startProgram(writer, workspace)
       last.write(call(next++ * 5 + 4) + call(next * 5))
       last.end()
       yield* last.ended
