@@ -61,16 +61,19 @@ const ask =
       if (leaveAfter !== undefined) setTimeout(() => request.destroy(), leaveAfter)
     })
 
-/** Starts one and waits until it answers. */
-export const startDaemon = async (): Promise<Daemon> => {
+/** Starts one and waits until it answers. A home that is given stays when it stops. */
+export const startDaemon = async (
+  options: { readonly home?: string; readonly args?: ReadonlyArray<string>; readonly env?: NodeJS.ProcessEnv } = {}
+): Promise<Daemon> => {
   const root = fs.mkdtempSync(path.join(os.tmpdir(), "scv-check-"))
-  const [home, workspace] = [path.join(root, "home"), path.join(root, "workspace")]
-  for (const directory of [home, workspace]) fs.mkdirSync(directory)
+  const home = options.home ?? path.join(root, "home")
+  const workspace = path.join(root, "workspace")
+  for (const directory of [home, workspace]) fs.mkdirSync(directory, { recursive: true })
   fs.writeFileSync(path.join(workspace, "file"), "content\n")
   const log = path.join(home, "log")
   const fd = fs.openSync(log, "a")
-  const child: ChildProcess = spawn(process.execPath, [scvd], {
-    env: { ...process.env, SCV_HOME: home },
+  const child: ChildProcess = spawn(process.execPath, [scvd, ...(options.args ?? [])], {
+    env: { ...process.env, ...options.env, SCV_HOME: home },
     stdio: ["ignore", fd, fd]
   })
   fs.closeSync(fd)

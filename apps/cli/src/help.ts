@@ -24,7 +24,7 @@ Commands:
   completions SHELL   print a completion script for bash, zsh or fish
 
 With the daemon, which keeps sessions and asks in one place:
-  daemon              start and stop it, and tell how it is
+  daemon              start and stop it, tell how it is, and open its page
   sessions            list its sessions and their calls
   approvals           list the questions that wait for an answer
   approve ID          approve a question
@@ -195,16 +195,19 @@ Try:
   scv completions fish | source
 `
 
-const daemon = `Start and stop the daemon, and tell how it is.
+const daemon = `Start and stop the daemon, tell how it is, and open its page.
 
 Usage: scv daemon start [--listen 127.0.0.1:PORT] [--json]
        scv daemon stop [--now]
        scv daemon status [--json]
+       scv daemon open [--json]
        scv daemon unit [--listen 127.0.0.1:PORT]
 
   start             start it in the background, and wait until it answers
   stop              cancel its calls and end it; --now ends at once what runs
   status            tell whether it runs; exits 1 where it does not
+  open              give an address of its page, good once and for a minute, and open it where there is a desktop;
+                    on the page you watch, decide, and search the record
   unit              print a systemd user unit: scv daemon unit > ~/.config/systemd/user/scvd.service
   --listen ADDRESS  listen on loopback TCP too; clients need the token in $SCV_HOME/state/token; port 0 picks one
 

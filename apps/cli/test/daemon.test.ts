@@ -38,7 +38,8 @@ describe("without a daemon", () => {
           ["approve", "x-1-1"],
           ["deny", "x-1-1"],
           ["cancel", "x-1"],
-          ["watch"]
+          ["watch"],
+          ["daemon", "open"]
         ]
         for (const args of commands) {
           const { code, stderr, stdout } = yield* scv(args, home, "", inHome(home))
@@ -80,6 +81,45 @@ describe("scv daemon", () => {
         assert.deepInclude(status, { status: "ok", socket: path.join(home, "state/scvd.sock") })
         assert.match((yield* run(["daemon", "stop"])).stdout, new RegExp(`^stopped: process ${status.pid}\\n$`))
         assert.isFalse(fs.existsSync(path.join(home, "state/scvd.sock")))
+      }),
+    hanging
+  )
+
+  it.scopedLive(
+    "gives an address of the page, and to the desktop's opener where there is one",
+    () =>
+      Effect.gen(function* () {
+        const { home, run, workspace } = yield* started
+        const noDesktop = { DISPLAY: "", WAYLAND_DISPLAY: "" }
+        const plain = yield* run(["daemon", "open"], noDesktop)
+        assert.strictEqual(plain.code, 0)
+        assert.match(plain.stdout, /^http:\/\/127\.0\.0\.1:\d+\/\?ticket=[\w-]{43}\n$/)
+        assert.match(plain.stderr, /^scv: the address is good once, until \S+\n$/)
+
+        const opened = path.join(workspace, "opened")
+        const opener = path.join(workspace, "xdg-open")
+        const desktop = { DISPLAY: ":0", PATH: `${workspace}:${process.env.PATH}` }
+        for (const [code, isShown] of [
+          [0, true],
+          [3, false]
+        ] as const) {
+          fs.writeFileSync(opener, `#!/bin/sh\nprintf '%s\\n' "$@" > '${opened}'\nexit ${code}\n`, { mode: 0o755 })
+          const { stdout } = yield* run(["daemon", "open", "--json"], desktop)
+          const answer = JSON.parse(stdout)
+          assert.strictEqual(fs.readFileSync(opened, "utf8"), `${answer.url}\n`)
+          assert.strictEqual(answer.opened, isShown)
+        }
+        fs.rmSync(opener)
+        const secrets = [plain.stdout, fs.readFileSync(opened, "utf8")].map(
+          (url) => url.trim().split("ticket=")[1] ?? ""
+        )
+        const log = fs.readFileSync(path.join(home, "state/scvd.log"), "utf8")
+        for (const secret of secrets) assert.notInclude(log, secret)
+
+        const inCall = yield* run(["daemon", "open"], { ...noDesktop, SCV_CALL_0123456789abcdef: "1" })
+        assert.strictEqual(inCall.code, 2)
+        assert.strictEqual(inCall.stdout, "")
+        assert.match(inCall.stderr, /inside a tool call/)
       }),
     hanging
   )

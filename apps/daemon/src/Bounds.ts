@@ -39,3 +39,22 @@ export const pingSeconds = 15
 export const drainSeconds = 15
 
 export const goodbyeSeconds = 2
+
+/** Seconds for which a one-time address is good. */
+export const ticketSeconds = 60
+
+/** Seconds for which a browser is signed in after it last asked for something, and how exactly the disk knows. */
+export const signInSeconds = 24 * 60 * 60
+
+export const signInSavedSeconds = 15 * 60
+
+/** One-time addresses, and signed-in browsers, that are known at once; the oldest has to go. */
+export const tickets = 16
+
+export const cookies = 64
+
+/** Records that a request for the history gets at most, and their bytes. */
+export const history = { events: 1000, bytes: 8 * 1024 * 1024 }
+
+/** Bytes of entries that calls without an end take up while the history is read. */
+export const openRecordBytes = 16 * 1024 * 1024

@@ -37,7 +37,8 @@ export const authorities = ({ host, port }: Address): ReadonlyArray<string> => {
 export const serve = (server: http.Server, address: Address): Effect.Effect<Address, Unusable, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.async<Address, Unusable>((resume) => {
-      const onError = (error: Error) => resume(wrong(`--listen: ${error.message}`))
+      const where = `--listen ${address.host}:${address.port}`
+      const onError = (error: Error) => resume(wrong(`${where}: ${error.message}`))
       server.once("error", onError)
       server.listen({ ...address, exclusive: true }, () => {
         server.off("error", onError)

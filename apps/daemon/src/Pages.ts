@@ -59,20 +59,12 @@ ${operations.join("\n")}
 `
 }
 
-const front = `scvd ${version}
-
-GET /docs           the API, to read
-GET /openapi.json   the API, for programs
-scv watch           what happens, and the questions that wait
-`
-
 const contentPolicy = {
   "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 }
 
 export const layer = HttpApiBuilder.Router.use((router) =>
   Effect.gen(function* () {
-    yield* router.get("/", HttpServerResponse.text(front))
     yield* router.get(
       "/docs",
       Effect.sync(() =>

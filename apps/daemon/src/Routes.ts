@@ -10,9 +10,12 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import { Approvals } from "./Approvals.ts"
 import { Caller } from "./Caller.ts"
+import * as Door from "./Door.ts"
 import { Events } from "./Events.ts"
+import * as History from "./History.ts"
 import { isoOf } from "./iso.ts"
 import { absolute, Sessions } from "./Sessions.ts"
+import { SignIn } from "./SignIn.ts"
 import { version } from "./version.ts"
 
 const server = (offered: ReadonlyArray<OfferedTool>) =>
@@ -113,6 +116,22 @@ const events = HttpApiBuilder.group(Api, "events", (handlers) =>
   })
 )
 
+const page = HttpApiBuilder.group(Api, "page", (handlers) =>
+  Effect.gen(function* () {
+    const door = yield* Door.Door
+    const signIn = yield* SignIn
+    return handlers
+      .handle("open", () =>
+        Effect.gen(function* () {
+          const authority = yield* Effect.provideService(Door.open, Door.Door, door)
+          const { expiresAt, ticket } = yield* signIn.issue
+          return { url: `http://${authority}/?ticket=${ticket}`, expires_at: isoOf(expiresAt) }
+        })
+      )
+      .handle("audit", ({ urlParams }) => Effect.map(History.search(urlParams), (records) => ({ records })))
+  })
+)
+
 /** All of them, with the tools that sessions offer. */
 export const layer = (tools: ReadonlyArray<OfferedTool>) =>
-  Layer.mergeAll(server(tools), sessions, calls, approvals, events)
+  Layer.mergeAll(server(tools), sessions, calls, approvals, events, page)

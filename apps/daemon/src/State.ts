@@ -26,3 +26,18 @@ export const prepare = (home: string): Effect.Effect<string, Unusable> =>
     if ((found.mode & 0o077) !== 0) yield* attempt(directory, () => fs.chmodSync(directory, 0o700))
     return directory
   })
+
+/** The text of a file that is whole and that nobody else could read or write; undefined where there is none. */
+export const readPrivate = (file: string): string | undefined => {
+  const found = fs.lstatSync(file, { throwIfNoEntry: false })
+  if (found === undefined || !found.isFile() || (found.mode & 0o077) !== 0) return undefined
+  return fs.readFileSync(file, "utf8")
+}
+
+/** Puts a private file in the place of what has that name. */
+export const writePrivate = (file: string, text: string): void => {
+  const temporary = `${file}.new`
+  fs.rmSync(temporary, { force: true })
+  fs.writeFileSync(temporary, text, { mode: 0o600, flag: "wx" })
+  fs.renameSync(temporary, file)
+}

@@ -35,7 +35,9 @@ describe("the API", () => {
         "/v1/sessions/{session}/calls/{call}",
         "/v1/approvals",
         "/v1/approvals/{approval}",
-        "/v1/events"
+        "/v1/events",
+        "/v1/page",
+        "/v1/audit"
       ])
       const docs = yield* daemon.ask("/docs")
       assert.include(String(docs.headers["content-security-policy"]), "default-src 'none'")

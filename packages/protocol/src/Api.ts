@@ -79,6 +79,26 @@ export const PendingApproval = Schema.Struct({
 
 export type PendingApproval = typeof PendingApproval.Type
 
+/** What is recorded of a call, as `scv audit --json` shows it. What its first entry tells may not be kept any more. */
+export const AuditRecord = Schema.Struct({
+  session: Schema.String,
+  serial: Schema.Number,
+  status: Schema.Union(ToolStatus, Schema.Literal("unfinished")),
+  time: optional(moment),
+  call_id: optional(Schema.String),
+  tool: optional(Schema.String),
+  surface: optional(Schema.String),
+  workspace: optional(Schema.String),
+  policy: optional(Approval.ApprovalPolicy),
+  risk: optional(Approval.ApprovalRequest.fields.risk),
+  plan: optional(Schema.Unknown),
+  digest: optional(Schema.String),
+  decision: optional(Approval.Decision),
+  error: optional(Schema.Unknown),
+  result: optional(Schema.Unknown),
+  duration_ms: optional(Schema.Number)
+})
+
 const sessionId = HttpApiSchema.param("session", Schema.String)
 const callId = HttpApiSchema.param("call", Schema.String)
 const approvalId = HttpApiSchema.param("approval", Schema.String)
@@ -191,6 +211,31 @@ const events = HttpApiGroup.make("events").add(
     )
 )
 
+const page = HttpApiGroup.make("page")
+  .add(
+    HttpApiEndpoint.post("open", "/v1/page")
+      .setPayload(closed({}))
+      .addSuccess(Schema.Struct({ url: Schema.String, expires_at: moment }))
+      .annotate(OpenApi.Summary, "Gives an address of the page that signs a browser in, once, within a minute.")
+  )
+  .add(
+    HttpApiEndpoint.get("audit", "/v1/audit")
+      .setUrlParams(
+        closed({
+          session: optional(Schema.String),
+          tool: optional(Schema.String),
+          text: optional(Schema.String.pipe(Schema.maxLength(1000))).annotations({
+            description: "Looked for anywhere in the record, whatever its case."
+          }),
+          limit: optional(Schema.NumberFromString.pipe(Schema.int(), Schema.between(1, 1000))).annotations({
+            description: "How many at most, from 1 to 1000. Default: 100."
+          })
+        })
+      )
+      .addSuccess(Schema.Struct({ records: Schema.Array(AuditRecord) }))
+      .annotate(OpenApi.Summary, "The record of all calls, newest first: at most 8 MiB of it.")
+  )
+
 const notice = `Over the Unix socket no token is needed; over loopback TCP it is the one in $SCV_HOME/state/token.
 A body is application/json. Whatever a call comes to is an envelope with status 200; 4xx and 5xx mean that there was no call.`
 
@@ -235,6 +280,7 @@ export const Api = HttpApi.make("scvd")
   .add(calls)
   .add(approvals)
   .add(events)
+  .add(page)
   .addError(failure("invalid_input"))
   .addError(failure("config"))
   .addError(failure("unauthorized"))

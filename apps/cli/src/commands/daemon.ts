@@ -5,10 +5,12 @@ import { Configuration } from "@scv/runtime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
-import { socket } from "../DaemonClient.ts"
+import { Daemon, socket, using } from "../DaemonClient.ts"
 import * as DaemonProcess from "../DaemonProcess.ts"
+import * as Desktop from "../Desktop.ts"
 import { ExitCode } from "../ExitCode.ts"
 import { Stdio } from "../Stdio.ts"
+import { refuseInsideCall } from "./answer.ts"
 import * as options from "./options.ts"
 
 const listen = Options.text("listen").pipe(
@@ -58,6 +60,24 @@ const status = Command.make("status", { json: options.json }, ({ json }) =>
   })
 ).pipe(Command.withDescription("Tells whether a daemon runs; exits 1 where none does."))
 
+const open = Command.make("open", { json: options.json }, ({ json }) =>
+  Effect.gen(function* () {
+    // Whoever has the address can answer questions.
+    yield* refuseInsideCall
+    const stdio = yield* Stdio
+    const daemon = yield* Daemon
+    const page = yield* daemon.page.open({ payload: {} })
+    const isShown = yield* Desktop.open(page.url)
+    if (json) return yield* stdio.out(`${JSON.stringify({ ...page, opened: isShown })}\n`)
+    yield* stdio.out(`${page.url}\n`)
+    yield* stdio.err(
+      `scv: ${isShown ? "opened in your browser; " : ""}the address is good once, until ${page.expires_at}\n`
+    )
+  }).pipe(using("daemon"))
+).pipe(
+  Command.withDescription("Gives an address of the daemon's page, good once, and opens it where there is a desktop.")
+)
+
 /** A word of a unit's command line or setting. Source: systemd.syntax(7), systemd.service(5). */
 const word = (text: string): string => `"${text.replace(/["\\]/g, "\\$&").replace(/%/g, "%%").replace(/\$/g, "$$$$")}"`
 
@@ -91,5 +111,5 @@ const unit = Command.make("unit", { listen }, ({ listen }) =>
 /** `scv daemon`: the daemon as a process. */
 export const daemon = Command.make("daemon").pipe(
   Command.withDescription("Starts and stops the daemon, and tells how it is."),
-  Command.withSubcommands([start, stop, status, unit])
+  Command.withSubcommands([start, stop, status, open, unit])
 )

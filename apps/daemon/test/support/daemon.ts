@@ -55,7 +55,14 @@ export const ask = (where: Where, target: string, request: Request = {}): Effect
       incoming.on("end", () => {
         const isJson = incoming.headers["content-type"]?.startsWith("application/json") === true
         const { headers, statusCode = 0 } = incoming
-        resume(Effect.succeed({ status: statusCode, headers, text, json: isJson ? JSON.parse(text) : undefined }))
+        resume(
+          Effect.succeed({
+            status: statusCode,
+            headers,
+            text,
+            json: isJson && text !== "" ? JSON.parse(text) : undefined
+          })
+        )
       })
     })
     outgoing.end(body)
