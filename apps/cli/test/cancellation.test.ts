@@ -312,13 +312,17 @@ const byMcp: Record<string, Surface> = {
       answered: Effect.map(running.ended, ({ code }) => assert.strictEqual(code, 130))
     })),
   "scv mcp: a client that closes": (place) =>
-    Effect.map(connectStdio(["--workspace", place.workspace], home), ({ client }) => ({
-      ...callTool(client, place),
-      // It closes the input, sends TERM two seconds later, and KILL after two more.
-      cancel: Effect.promise(() => client.close()),
-      delay: Duration.seconds(2),
-      isKilled: true
-    }))
+    Effect.map(connectStdio(["--workspace", place.workspace], home), ({ client }) => {
+      // Whether the answer still gets to it is chance.
+      const { answered: _, ...underway } = callTool(client, place)
+      return {
+        ...underway,
+        // It closes the input, sends TERM two seconds later, and KILL after two more.
+        cancel: Effect.promise(() => client.close()),
+        delay: Duration.seconds(2),
+        isKilled: true
+      }
+    })
 }
 
 // The daemon
