@@ -1,12 +1,10 @@
 /** Kills a writing session at random moments, 10,000 times (or as often as the argument says), and looks at the files. */
 import * as Effect from "effect/Effect"
-import { crash, session } from "../apps/cli/test/support/crash.ts"
+import { crash } from "../apps/cli/test/support/crash.ts"
 
 const count = Number(process.argv[2] ?? 10_000)
 const halves = await Effect.runPromise(
-  Effect.all([crash(session, Math.ceil(count / 2)), crash(session, Math.floor(count / 2))], {
-    concurrency: "unbounded"
-  })
+  Effect.all([crash(Math.ceil(count / 2)), crash(Math.floor(count / 2))], { concurrency: "unbounded" })
 )
 const torn = halves.flatMap((half) => half.torn)
 const unexplained = halves.flatMap((half) => half.unexplained)

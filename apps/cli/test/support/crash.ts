@@ -1,33 +1,7 @@
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { fileURLToPath } from "node:url"
 import * as Effect from "effect/Effect"
-import { build } from "esbuild"
-import { command, makeWorkspace, startProgram } from "./scv.ts"
-
-/** What writes: a vector that makes the calls that come by stdin, and tells of each. */
-export type Writer = ReadonlyArray<string>
-
-/** The built command. */
-export const session: Writer = [process.execPath, command, "session", "--yes"]
-
-/** The same tool in a session of its own, in half the time. */
-export const lean = Effect.map(makeWorkspace, (directory) => path.join(directory, "writer.cjs")).pipe(
-  Effect.tap((outfile) =>
-    Effect.promise(() =>
-      build({
-        entryPoints: [fileURLToPath(new URL("writer.ts", import.meta.url))],
-        outfile,
-        bundle: true,
-        platform: "node",
-        target: "node20",
-        minify: true,
-        logLevel: "error"
-      })
-    )
-  ),
-  Effect.map((outfile): Writer => [process.execPath, outfile])
-)
+import { makeWorkspace, startScv } from "./scv.ts"
 
 const versionOf = (i: number): string => `v${i}:${"x".repeat(20_000)}:v${i}`
 
@@ -55,10 +29,10 @@ export interface Crashes {
 }
 
 /**
- * Kills a writer that writes without pause, `count` times, each at a random moment, in one workspace; then lets a last one
- * write in peace.
+ * Kills a session that writes without pause, `count` times, each at a random moment, in one workspace; then lets a last
+ * session write in peace.
  */
-export const crash = (writer: Writer, count: number): Effect.Effect<Crashes> =>
+export const crash = (count: number): Effect.Effect<Crashes> =>
   Effect.scoped(
     Effect.gen(function* () {
       const workspace = yield* makeWorkspace
@@ -87,8 +61,8 @@ export const crash = (writer: Writer, count: number): Effect.Effect<Crashes> =>
 
       const round = Effect.scoped(
         Effect.gen(function* () {
-          const session = yield* startProgram(writer, workspace)
-          const calls = Array.from({ length: 60 }, () => call(next++))
+          const session = yield* startScv(["session", "--yes"], workspace)
+          const calls = Array.from({ length: 25 }, () => call(next++))
           session.write(calls.join(""))
           yield* session.until('"completed"')
           // Not a wait for something: the moment of the crash is what is random.
@@ -105,7 +79,7 @@ export const crash = (writer: Writer, count: number): Effect.Effect<Crashes> =>
         }
       }
 
-      const last = yield* startProgram(writer, workspace)
+      const last = yield* startScv(["session", "--yes"], workspace)
       last.write(call(next++ * 5 + 4) + call(next * 5))
       last.end()
       yield* last.ended
