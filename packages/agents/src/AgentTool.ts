@@ -83,7 +83,7 @@ const refuse = (field: string, kind: ToolError["kind"], detail: string): ToolErr
 
 /** Everything that is wrong with a prompt, before anybody is asked. */
 const checkPrompt = (agent: Agent, prompt: string): Effect.Effect<void, ToolError> => {
-  const size = Utf8.encode(prompt).length
+  const size = Utf8.byteLength(prompt)
   if (size >= ProcessTool.maxArgument) {
     const most = ProcessTool.maxArgument - 1
     return Effect.fail(refuse("prompt", "limit", `${size} bytes; the system takes at most ${most} in one argument`))
@@ -202,10 +202,7 @@ export const make = (
               Display.summary(`delegate to ${agent.title}`, [
                 ["program", program],
                 ["arguments", `\n${[...args.slice(0, -1).map((arg) => JSON.stringify(arg)), "the prompt"].join("\n")}`],
-                [
-                  "prompt",
-                  `${Utf8.encode(prompt).length} bytes, sha256 ${digest.sha256(prompt)}\n${shortened(prompt)}`
-                ],
+                ["prompt", `${Utf8.byteLength(prompt)} bytes, sha256 ${digest.sha256(prompt)}\n${shortened(prompt)}`],
                 [
                   "directory",
                   isPlain(workspace, directory, cwd) ? directory.path : `${directory.path}, asked for as ${cwd}`

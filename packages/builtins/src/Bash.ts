@@ -59,7 +59,7 @@ export const bash: Effect.Effect<
     prepare: ({ command, timeout_seconds }) =>
       Effect.gen(function* () {
         if (command.trim() === "") return yield* refuse("invalid_input", "expected a command, got only blanks")
-        const size = Utf8.encode(command).length
+        const size = Utf8.byteLength(command)
         if (size >= ProcessTool.maxArgument) {
           return yield* refuse("limit", `${size} bytes; the system takes at most ${ProcessTool.maxArgument - 1}`)
         }

@@ -109,7 +109,7 @@ export const write: Effect.Effect<
     output: Output,
     prepare: ({ content, expected_sha256, mode, path }) =>
       Effect.gen(function* () {
-        const size = Utf8.encode(content).length
+        const size = Utf8.byteLength(content)
         if (size > maxWriteBytes) {
           return yield* refuse("too_large", path, `${size} bytes of content; the most is ${maxWriteBytes}`)
         }

@@ -110,7 +110,7 @@ export const collector = (limit: number) => {
         all.set(first)
         all.set(last, headSize)
         const text = Utf8.decode(all)
-        if (text.length * 3 <= limit || Utf8.encode(text).length <= limit) {
+        if (text.length * 3 <= limit || Utf8.byteLength(text) <= limit) {
           return { output: text, output_bytes: total, truncated: false, omitted_bytes: 0 }
         }
         const end = headOf(all, headLimit, false)

@@ -28,7 +28,7 @@ type Sha256 = (text: string) => string
 /** What stands for a value that is not kept: of a text, the bytes of its UTF-8; of anything else, those of its JSON. */
 export const digestOf = (json: Json, sha256: Sha256): JsonObject => {
   const text = typeof json === "string" ? json : JSON.stringify(json)
-  return { bytes: Utf8.encode(text).length, sha256: sha256(text) }
+  return { bytes: Utf8.byteLength(text), sha256: sha256(text) }
 }
 
 /**
@@ -101,7 +101,7 @@ export const output = (ast: AST.AST): ((json: Json) => JsonObject) => {
   const names = new Set(wholeNames(ast))
   const size = (json: Json): Json => {
     if (typeof json !== "string" && (typeof json !== "object" || json === null)) return json
-    return { bytes: Utf8.encode(typeof json === "string" ? json : JSON.stringify(json)).length }
+    return { bytes: Utf8.byteLength(typeof json === "string" ? json : JSON.stringify(json)) }
   }
   return (json) =>
     typeof json !== "object" || json === null || Array.isArray(json)

@@ -23,7 +23,7 @@ const valueWeight = 8
 
 const texts = (json: Json, found: Array<number>): number => {
   if (typeof json === "string") {
-    found.push(json.length * 3 > 1024 ? Utf8.encode(json).length : json.length * 3)
+    found.push(json.length * 3 > 1024 ? Utf8.byteLength(json) : json.length * 3)
     return valueWeight
   }
   if (typeof json !== "object" || json === null) return valueWeight

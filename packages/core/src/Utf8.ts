@@ -1,6 +1,9 @@
 /** UTF-8 by the Encoding standard, which every JavaScript platform has. */
 
-declare const TextEncoder: new () => { readonly encode: (text: string) => Uint8Array }
+declare const TextEncoder: new () => {
+  readonly encode: (text: string) => Uint8Array
+  readonly encodeInto: (text: string, into: Uint8Array) => { readonly read: number; readonly written: number }
+}
 declare const TextDecoder: new (
   label: "utf-8",
   options: { readonly fatal?: boolean; readonly ignoreBOM: true }
@@ -11,6 +14,20 @@ const lossy = new TextDecoder("utf-8", { ignoreBOM: true })
 const strict = new TextDecoder("utf-8", { ignoreBOM: true, fatal: true })
 
 export const encode = (text: string): Uint8Array => encoder.encode(text)
+
+let scratch: Uint8Array | undefined
+
+/** How many bytes {@link encode} would give, without making them. */
+export const byteLength = (text: string): number => {
+  scratch ??= new Uint8Array(65_536)
+  let length = 0
+  for (let rest = text; rest !== ""; ) {
+    const { read, written } = encoder.encodeInto(rest, scratch)
+    length += written
+    rest = rest.slice(read)
+  }
+  return length
+}
 
 /** Decodes; what is no UTF-8 becomes U+FFFD. A byte order mark is kept. */
 export const decode = (bytes: Uint8Array): string => lossy.decode(bytes)
