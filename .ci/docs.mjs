@@ -1,6 +1,6 @@
 // Runs every snippet of the README and of docs/*.md, in this folder and in their order: each command of an `sh` block, and
 // each `ts` block as a program of its own, after all of them were type-checked. What cannot be run is in other fences. An
-// argument, `sh` or `ts`, picks blocks of one kind.
+// argument picks some: `start` the commands that build what the others use, `rest` all but those.
 import { spawnSync } from "node:child_process"
 import {
   existsSync,
@@ -39,6 +39,7 @@ const blocks = (page, language) => {
   }))
 }
 
+const [, , kind] = process.argv
 let passed = 0
 let failed = 0
 const report = (what, isGood, why) => {
@@ -61,6 +62,7 @@ const runCommands = () => {
         // `npm ci` and `npm test` are steps of the run itself.
         const command = line.replace(/^npm ci && /, "")
         if (command === "npm test" || command === "npm ci") continue
+        if (kind !== undefined && command.startsWith("npm ") !== (kind === "start")) continue
         const { status, stderr, stdout } = run("bash", "-c", command)
         const isAsPromised = !command.startsWith("npm start") || stdout.trimEnd().endsWith(`\n${promised}`)
         const why = isAsPromised ? stdout + stderr : `prints something else than the README says:\n${stdout}`
@@ -112,10 +114,9 @@ const runPrograms = () => {
   }
 }
 
-const [, , kind] = process.argv
 try {
-  if (kind !== "ts") runCommands()
-  if (kind !== "sh") runPrograms()
+  runCommands()
+  if (kind !== "start") runPrograms()
 } finally {
   rmSync(home, { recursive: true, force: true })
 }
