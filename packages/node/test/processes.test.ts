@@ -246,8 +246,6 @@ const hint = "background processes were ended with the call"
 
 const isReady = ({ said }: Running, word = "ready") => until(`says ${word}`, () => said().includes(word))
 
-const allWays = process.env.SCV_ALL_WAYS === "1"
-
 const modes = [
   { name: "proc, fifo", options: {}, keepsOrder: true, isQuick: true },
   { name: "ps", options: { table: "ps" }, keepsOrder: true, isQuick: false },
@@ -266,11 +264,6 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
     return all === "" ? {} : { hint: all }
   }
   const isEnded = (output: Output, word = "ready") => assert.strictEqual(output.output, `${word}\n`)
-
-  // How members are found has nothing to do with how output comes: what is only about one of the two is tried in the ways
-  // that differ in it, and in all three by check:slow.
-  const ofLooks = it.live.skipIf(!allWays && name === "pipes")
-  const ofOutput = it.live.skipIf(!allWays && name === "ps")
 
   describe(`processes (${name})`, () => {
     it.live("that end by themselves are told whole", () =>
@@ -294,7 +287,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
       )
     )
 
-    ofOutput("are followed as they write, piece by piece", () =>
+    it.live("are followed as they write, piece by piece", () =>
       checked(({ begin }) =>
         Effect.gen(function* () {
           const running = yield* begin('for i in 1 2 3 4 5 6 7 8; do echo "line $i"; sleep 0.01; done; exec sleep 600')
@@ -316,7 +309,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
       )
     )
 
-    ofLooks("that ignore TERM are killed after the grace", () =>
+    it.live("that ignore TERM are killed after the grace", () =>
       checked(({ begin }) =>
         Effect.gen(function* () {
           const running = yield* begin("trap '' TERM; echo ready; exec sleep 60")
@@ -330,7 +323,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
       )
     )
 
-    ofLooks("that a grandchild outlives have one grace for all", () =>
+    it.live("that a grandchild outlives have one grace for all", () =>
       checked(({ begin }) =>
         Effect.gen(function* () {
           const running = yield* begin("(trap '' TERM; echo ready; exec sleep 60) & wait")
@@ -343,7 +336,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
       )
     )
 
-    ofLooks("may use the grace, until it is ended", () =>
+    it.live("may use the grace, until it is ended", () =>
       checked(({ begin }) =>
         Effect.gen(function* () {
           const obeying = yield* begin(
@@ -365,7 +358,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
       )
     )
 
-    ofLooks("have no grace at a deadline", () =>
+    it.live("have no grace at a deadline", () =>
       checked(({ begin }) =>
         Effect.gen(function* () {
           const running = yield* begin("trap 'echo got' TERM; echo ready; while :; do sleep 0.05; done 2> /dev/null")
@@ -379,7 +372,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
     )
 
     for (const how of ["cancel", "expire"] as const) {
-      ofLooks(`that escaped are found and ended (${how})`, () =>
+      it.live(`that escaped are found and ended (${how})`, () =>
         checked(({ begin }) =>
           Effect.gen(function* () {
             const secret = `60.${randomBytes(4).readUInt32LE()}`
@@ -411,7 +404,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
       )
     }
 
-    ofLooks("that left on purpose are named and live on", () =>
+    it.live("that left on purpose are named and live on", () =>
       checked(({ run }) =>
         Effect.gen(function* () {
           const output = yield* run(`${moved} setsid sleep 60 & moved $!; echo ready`)
@@ -433,7 +426,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
       )
     )
 
-    ofLooks("that left on purpose are ended where that is asked for", () =>
+    it.live("that left on purpose are ended where that is asked for", () =>
       checked(({ run }) =>
         Effect.gen(function* () {
           const output = yield* run(`${moved} setsid sleep 60 & moved $!; echo ready`, { strays: "end" })
@@ -444,7 +437,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
       )
     )
 
-    ofLooks("that stay in the background are ended, however the leader ends", () =>
+    it.live("that stay in the background are ended, however the leader ends", () =>
       checked(({ run }) =>
         Effect.gen(function* () {
           for (const [ending, told] of [
@@ -463,7 +456,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
       )
     )
 
-    ofLooks(
+    it.live(
       "of which there are 200 are all ended",
       () =>
         checked(({ begin }) =>
@@ -496,7 +489,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
     }
 
     for (const how of ["cancel", "expire"] as const) {
-      ofLooks(`that are stopped are ended (${how})`, () =>
+      it.live(`that are stopped are ended (${how})`, () =>
         checked(({ begin }) =>
           Effect.gen(function* () {
             const running = yield* begin("echo ready; (kill -STOP $BASHPID; sleep 60) & kill -STOP $$; sleep 60")
@@ -532,7 +525,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
       40_000
     )
 
-    ofLooks("that are dead already hold nothing up", () =>
+    it.live("that are dead already hold nothing up", () =>
       checked(({ at, begin, run }) =>
         Effect.gen(function* () {
           // A zombie in the group, whose parent has moved to another session and does not wait for it.
@@ -559,7 +552,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
       )
     )
 
-    ofOutput(
+    it.live(
       "that end after the leader lose no line",
       () =>
         checked(({ at, run }) =>
@@ -574,7 +567,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
       40_000
     )
 
-    ofOutput("may have written more than a pipe holds just before they end", () =>
+    it.live("may have written more than a pipe holds just before they end", () =>
       checked(({ run }) =>
         Effect.gen(function* () {
           for (const size of [65_535, 65_536, 65_537, 1_000_000]) {
@@ -587,7 +580,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
     )
 
     if (keepsOrder) {
-      ofOutput("write to both streams in one order", () =>
+      it.live("write to both streams in one order", () =>
         checked(({ run }) =>
           Effect.gen(function* () {
             const { output } = yield* run("for i in {1..400}; do echo o$i; echo e$i >&2; done")
@@ -597,7 +590,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
         )
       )
 
-      ofOutput("can open their streams by name", () =>
+      it.live("can open their streams by name", () =>
         checked(({ run }) =>
           Effect.gen(function* () {
             const script = "echo a > /dev/stdout; echo b > /dev/stderr; echo c > /dev/fd/1; echo d | tee /dev/stderr"
@@ -607,7 +600,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
       )
 
       // A take that waited for a fill finds the supply empty where more than a batch of them wait, and falls back to pipes.
-      ofOutput("keep the order also when many run at once", () =>
+      it.live("keep the order also when many run at once", () =>
         checked(({ run }) =>
           Effect.gen(function* () {
             const outputs = yield* Effect.forEach(
@@ -654,7 +647,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
       )
     )
 
-    ofOutput("may write bytes that are no text", () =>
+    it.live("may write bytes that are no text", () =>
       checked(({ run }) =>
         Effect.gen(function* () {
           const output = yield* run("printf 'a\\000\\377\\376b\\303'")
@@ -667,7 +660,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
       )
     )
 
-    ofOutput(
+    it.live(
       "may write 1 GB, which is counted in constant memory",
       () =>
         checked(({ begin, run }) =>
@@ -748,7 +741,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
       )
     )
 
-    ofLooks(
+    it.live(
       "are ended in whichever moment the cancel comes",
       () =>
         checked(({ begin }) =>
@@ -765,7 +758,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
     )
 
     // The listeners are set some steps of the fiber after the start: where it yields in between, the exit goes unheard.
-    ofOutput("are heard from the first moment on, wherever the fiber that starts them yields", () =>
+    it.live("are heard from the first moment on, wherever the fiber that starts them yields", () =>
       checked(({ run }) =>
         Effect.gen(function* () {
           for (let operations = 12; operations < 40; operations++) {
@@ -782,7 +775,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
     )
 
     // `end` sends TERM once: an escapee that is in the group when it looks, and out of it when it signals, gets none.
-    ofLooks("that escape between the look and the signal get TERM too", () =>
+    it.live("that escape between the look and the signal get TERM too", () =>
       checked(({ at, begin }) =>
         Effect.gen(function* () {
           let isFirst = true
@@ -807,7 +800,7 @@ for (const { isQuick, keepsOrder, name, options } of modes) {
     )
 
     // A cancel while the background is being ended sends no TERM to those outside the group: they only get KILL.
-    ofLooks("that left on purpose get TERM too when the cancel comes while others are being ended", () =>
+    it.live("that left on purpose get TERM too when the cancel comes while others are being ended", () =>
       checked(({ begin }) =>
         Effect.gen(function* () {
           const loop = "while :; do sleep 0.05; done 2> /dev/null"
