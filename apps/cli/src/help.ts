@@ -105,7 +105,8 @@ Options:
   --daemon          make the calls in the daemon; a question waits in its list too, and the first answer wins
 
 The client asks its user (elicitation). One that cannot is answered that the call was denied, and how to allow it; with
---daemon its question waits in the list alone: see scv approvals. At the end of the input, what is still running is cancelled and cleaned up.
+--daemon its question waits in the list alone: see scv approvals.
+At the end of the input, what is still running is cancelled and cleaned up.
 
 Try:
   claude mcp add scv -- scv mcp --workspace ~/project
